@@ -34,6 +34,7 @@ STYLES = (
     "head.css",
     "pickers.css",
     "approvals.css",
+    "settings.css",
     "conversation.css",
     "message.css",
     "tools.css",

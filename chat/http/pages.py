@@ -12,7 +12,7 @@ from csp.decorators import csp_update
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import get_script_prefix, resolve, reverse
+from django.urls import NoReverseMatch, get_script_prefix, resolve, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -68,6 +68,15 @@ def approvals(request: HttpRequest) -> HttpResponse:
     return _page(request, kind="approvals", instances=_listed(request), instance=None)
 
 
+@require_safe
+@never_cache
+@csp_update(_TRUSTED_TYPES)  # type: ignore[arg-type]  # as that of a conversation
+@login_required
+def settings(request: HttpRequest, section: str = "") -> HttpResponse:  # noqa: ARG001 - the page reads its address
+    """The settings of this person. Which sections there are, the page knows; each asks for its own facts."""
+    return _page(request, kind="settings", instances=_listed(request), instance=None)
+
+
 def _listed(request: HttpRequest) -> Any:
     """The most recent conversations, preceded by pinned ones."""
     instances = _ask(request, "instance_list", limit=_LIST_LIMIT)
@@ -92,6 +101,7 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
             "files": f"{api}/files/",
             "logout": reverse("logout"),
             "programs": reverse("oauth-programs"),
+            **_staff_urls(request),
         },
         "agents": _ask(request, "agents", unlisted="true"),
         "model": _ask(request, "model"),
@@ -100,9 +110,28 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
         "messages": messages,
         "approvals": _ask(request, "approval_list", limit=_APPROVALS_LIMIT if is_approvals else _COUNT_ONLY),
     }
-    title = _("Approvals") if is_approvals else (instance or {}).get("title") or _("New conversation")
-    view = kind if kind in {"list", "approvals"} else "conversation"
+    title = _title(kind) or (instance or {}).get("title") or _("New conversation")
+    view = "conversation" if kind == "new" else kind
     return render(request, "chat/page.html", {"boot": boot, "title": title, "product": PRODUCT, "view": view})
+
+
+def _title(kind: str) -> str:
+    """What a page that is no conversation is called; empty for the others."""
+    return {"approvals": _("Approvals"), "settings": _("Settings")}.get(kind, "")
+
+
+def _staff_urls(request: HttpRequest) -> dict[str, str]:
+    """Addresses of the administration and of the API's description, for staff. Empty: for others, or not served."""
+    wanted = {"admin": "admin:index", "docs": f"{API}:openapi-view"}
+    if not getattr(request.user, "is_staff", False):
+        return dict.fromkeys(wanted, "")
+    found = {}
+    for name, view in wanted.items():
+        try:
+            found[name] = reverse(view)
+        except NoReverseMatch:  # a site may do without its admin
+            found[name] = ""
+    return found
 
 
 def _ask(

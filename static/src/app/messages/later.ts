@@ -24,6 +24,7 @@ import rules from "./en/rules.json" with { type: "json" };
 import runs from "./en/runs.json" with { type: "json" };
 import schedules from "./en/schedules.json" with { type: "json" };
 import servers from "./en/servers.json" with { type: "json" };
+import settings from "./en/settings.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
 import todos from "./en/todos.json" with { type: "json" };
 import undo from "./en/undo.json" with { type: "json" };
@@ -51,6 +52,7 @@ export const later = {
   ...runs,
   ...schedules,
   ...servers,
+  ...settings,
   ...summaries,
   ...todos,
   ...undo,

@@ -80,7 +80,9 @@ export class App extends Store {
   readonly undoing: Undoing;
   readonly speaker: Speaker;
   /** What the narrow page shows, and the wide one beside the list. */
-  view: "list" | "conversation" | "approvals" = "conversation";
+  view: "list" | "conversation" | "approvals" | "settings" = "conversation";
+  /** The section of the settings that an address names; "" for none. */
+  section = "";
   /** The list is put away on a wide page. */
   isSidebarHidden = HAS_DRAWER.matches || recall("sidebar-hidden") === true;
   /** Grows with each wish that the search has the focus. */
@@ -94,6 +96,7 @@ export class App extends Store {
   reveal: Reveal | null = null;
   /** Grows with each wish to see the end of the conversation. */
   endWishes = 0;
+  #sectionTitle = "";
   #unsent: Unsent;
   #saidRecovering = false;
   #unfollow = () => {};
@@ -145,6 +148,7 @@ export class App extends Store {
     } else this.#showNew(new URLSearchParams(location.search).get("agent") ?? "");
     this.approvals.start(boot.approvals, boot.page === "approvals");
     setInterval(() => this.sayHere(false), PRESENCE_LOOK_MS);
+    if (boot.page === "settings") return this.show(this.router.read(new URL(location.href)));
     this.#setView(boot.page === "approvals" ? "approvals" : wantsList ? "list" : "conversation");
   }
 
@@ -174,6 +178,7 @@ export class App extends Store {
   show(route: Route): void {
     if (route.page === "list") return this.#setView("list");
     if (route.page === "approvals") return this.#showApprovals();
+    if (route.page === "settings") return this.#showSettings(route.section);
     if (route.page === "new") return this.#showNew(route.agent);
     this.open(route.id, { place: route.place, isPushed: false });
   }
@@ -187,6 +192,19 @@ export class App extends Store {
   showApprovals(): void {
     this.router.push({ page: "approvals" });
     this.#showApprovals();
+  }
+
+  /** A section of the settings; "" for the list of them, or the first one beside it. */
+  showSettings(section: string): void {
+    this.router.push({ page: "settings", section });
+    this.#showSettings(section);
+  }
+
+  /** What the open section is called, for the title of the window. */
+  nameSection(title: string): void {
+    if (title === this.#sectionTitle) return;
+    this.#sectionTitle = title;
+    this.changed();
   }
 
   newConversation(agent = ""): void {
@@ -290,6 +308,11 @@ export class App extends Store {
   #showApprovals(): void {
     this.approvals.refresh();
     this.#setView("approvals");
+  }
+
+  #showSettings(section: string): void {
+    this.section = section;
+    this.#setView("settings");
   }
 
   #routeOf = (id: string): Route => ({ page: "conversation", id, place: null });
@@ -432,6 +455,9 @@ export class App extends Store {
   /** The title of the window. */
   get documentTitle(): string {
     if (this.view === "approvals") return `${t("list.approvals")} · ${this.boot.product}`;
+    if (this.view === "settings") {
+      return [this.#sectionTitle, t("list.settings"), this.boot.product].filter(Boolean).join(" · ");
+    }
     const { instance } = this.conversation;
     const agent = this.agents.length > 1 ? ` · ${this.agentOf(instance).title}` : "";
     return `${titleOf(instance)}${agent} · ${this.boot.product}`;

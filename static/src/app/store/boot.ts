@@ -16,8 +16,18 @@ export interface SiteModel {
 export interface Boot {
   product: string;
   user: string;
-  page: "list" | "new" | "conversation" | "approvals";
-  urls: { home: string; api: string; agents: string; files: string; logout: string; programs: string };
+  page: "list" | "new" | "conversation" | "approvals" | "settings";
+  urls: {
+    home: string;
+    api: string;
+    agents: string;
+    files: string;
+    logout: string;
+    programs: string;
+    /** The administration and the description of the API, for staff; empty for others. */
+    admin: string;
+    docs: string;
+  };
   agents: Agent[];
   model: SiteModel | null;
   instances: InstancePage & { pinned: RawInstance[] };

@@ -9,6 +9,7 @@ export interface MessagePlace {
 export type Route =
   | { page: "list" }
   | { page: "approvals" }
+  | { page: "settings"; section: string } // "": all of them
   | { page: "new"; agent: string }
   | { page: "conversation"; id: string; place: MessagePlace | null };
 
@@ -24,6 +25,8 @@ export class Router {
   read(url: URL): Route {
     const path = url.pathname.slice(this.base.length);
     if (/^approvals\/?$/.test(path)) return { page: "approvals" };
+    const settings = /^settings(?:\/([^/]*))?\/?$/.exec(path);
+    if (settings) return { page: "settings", section: decodeURIComponent(settings[1] ?? "") };
     const id = /^c\/([^/]+)\/?$/.exec(path)?.[1];
     if (!id) return { page: "list" };
     if (id === "new") return { page: "new", agent: url.searchParams.get("agent") ?? "" };
@@ -33,6 +36,9 @@ export class Router {
   address(route: Route): string {
     if (route.page === "list") return this.base;
     if (route.page === "approvals") return `${this.base}approvals`;
+    if (route.page === "settings") {
+      return `${this.base}settings${route.section ? `/${encodeURIComponent(route.section)}` : ""}`;
+    }
     if (route.page === "new") {
       return `${this.base}c/new${route.agent ? `?agent=${encodeURIComponent(route.agent)}` : ""}`;
     }

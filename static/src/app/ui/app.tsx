@@ -13,6 +13,7 @@ import { LiveRegion, NoticeRegion } from "./notices.tsx";
 import { Sidebar } from "./sidebar.tsx";
 
 const Panel = lazy(async () => (await import("./later.ts")).Panel);
+const SettingsPage = lazy(async () => (await import("./later.ts")).SettingsPage);
 const ApprovalsPage = lazy(async () => (await import("./later.ts")).ApprovalsPage);
 
 export function AppView() {
@@ -25,17 +26,18 @@ export function AppView() {
     document.body.dataset.view = app.view;
     document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
   });
-  const { isOpen } = follow(panel);
+  const isPage = app.view === "approvals" || app.view === "settings";
+  const isOpen = follow(panel).isOpen && app.view !== "settings"; // nothing in it is about these
   const isCovered = useMedia(NARROW) && isOpen;
   const isReadOnly = conversation.instance.isReadOnly;
   return (
     <>
-      <SkipLink hasField={app.view !== "approvals" && !isReadOnly} />
+      <SkipLink hasField={!isPage && !isReadOnly} />
       <main class="columns">
         <Sidebar isCovered={isCovered} />
-        {app.view === "approvals"
-          ? <ApprovalsPage isCovered={isCovered} />
-          : <ConversationView isCovered={isCovered} />}
+        {app.view === "settings" && <SettingsPage />}
+        {app.view === "approvals" && <ApprovalsPage isCovered={isCovered} />}
+        {!isPage && <ConversationView isCovered={isCovered} />}
         {isOpen && <Panel />}
         <NoticeRegion />
       </main>

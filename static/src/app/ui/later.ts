@@ -17,6 +17,7 @@ export { Panel } from "../panels/panel.tsx";
 export { Question } from "./question.tsx";
 export { ParentBar } from "./runs/parent_bar.tsx";
 export { LooseRuns, RunCards } from "./runs/run_cards.tsx";
+export { SettingsPage } from "../settings/settings_page.tsx";
 export { TodoBar } from "./todo_bar.tsx";
 export { openDelegated } from "../store/delegated.ts";
 export { askUndo, redo } from "../store/undo_verbs.ts";

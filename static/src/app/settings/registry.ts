@@ -1,0 +1,20 @@
+// The sections of a person's settings, in the order of the column. A new one is a line here and its view, which is loaded when it
+// is opened first: docs/howto/add-a-section.md.
+
+import type { ComponentType } from "preact";
+import type { MessageKey } from "../lib/i18n.ts";
+
+export interface SettingsSection {
+  /** Its address, `/settings/name`. */
+  name: string;
+  label: MessageKey;
+  /** A symbol of `templates/chat/icons.svg`. */
+  icon: string;
+  load: () => Promise<ComponentType>;
+}
+
+export const SECTIONS: readonly SettingsSection[] = [
+  { name: "you", label: "settings.you", icon: "person", load: async () => (await import("./you.tsx")).YouSection },
+];
+
+export const sectionNamed = (name: string): SettingsSection | undefined => SECTIONS.find((item) => item.name === name);
