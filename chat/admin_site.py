@@ -113,6 +113,7 @@ SECTIONS: Final = (
             "think_sessions.contextentry": _("Documents that models load or search."),
             "think_sessions.compaction": _("Summaries that models read in place of older messages."),
             "think_sessions.contextchange": _("Who changed what models read, and what it was before."),
+            "think_chat.personpreferences": _("What people chose for themselves, and what they have agents read."),
         },
     ),
     Section(

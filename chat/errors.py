@@ -5,7 +5,7 @@ ThinkError
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
                   │  RoleNeeded · AnswerDenied · MemberNotFound · InvitationNotFound · UndoBusy · UndoImpossible
-                  │  AnswersIncomplete · StreamTaken
+                  │  AnswersIncomplete · StreamTaken · PreferenceInvalid
                   │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  FiberInvalid · FiberMethodMissing · FiberConflict
@@ -73,6 +73,12 @@ class InvitationNotFound(ChatError, NotFound):
     """This invitation is not valid: it was used, taken back or has expired. Ask for another one."""
 
     code = "invitation_not_found"
+
+
+class PreferenceInvalid(ChatError, Invalid):
+    """This preference is not possible. Data: `field`."""
+
+    code = "preference_invalid"
 
 
 class TurnNotFound(ChatError, NotFound):

@@ -87,6 +87,10 @@ class Think(
     tells_time: ClassVar[bool] = True
     """Whether the model reads below each message when it was sent, in the person's time zone. About 25 tokens each."""
 
+    reads_instructions: ClassVar[bool] = True
+    """Whether the model reads what the person who asks has written in the settings: who they are, and how to answer.
+    Sub-agents, which are asked by agents, never do."""
+
     searched_tools: ClassVar[Sequence[str]] = ("mcp:*", "extensions:*")
     """Names and patterns of the tools that the model searches where they are more than `max_declared_tools`: it gets
     `search_tools` and `call_tool` in their place. Hooks, approvals and people see a call of the tool itself."""

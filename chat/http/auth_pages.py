@@ -8,6 +8,7 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import login
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.signals import user_login_failed
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +21,9 @@ from django.views.decorators.debug import sensitive_variables
 
 from chat.access import sign_in
 from chat.errors import LinkUnknown, SignInDenied
+from chat.http.preference_cookies import write_at_sign_in
 from chat.instances.notifications import notify_on_commit, user_group
+from chat.people.preferences import preferences_of
 from thinkproject.kernel.languages import translate
 
 TEMPLATE = "chat/sign_in_link.html"
@@ -71,6 +74,12 @@ class SignIn(LoginView):
         """Add to the page's context whether there are sign-in links: `make run` creates a user without a password."""
         known = {"has_links": sign_in.has_links(), "command": _link_command(self.request)}
         return {**super().get_context_data(**kwargs), **known}
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Sign in, with what the person has chosen for the page."""
+        response = super().form_valid(form)
+        write_at_sign_in(response, preferences_of(self.request.user.pk))
+        return response
 
     def get_default_redirect_url(self) -> str:
         """Go to the conversations."""
@@ -128,4 +137,6 @@ class SignInByLink(View):
         """Use the link up."""
         user = sign_in.consume_link(token)
         login(request, user, backend=_BACKEND)  # type: ignore[arg-type]  # any user model signs in
-        return redirect(home_url())
+        response = redirect(home_url())
+        write_at_sign_in(response, preferences_of(user.pk))
+        return response

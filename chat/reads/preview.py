@@ -12,6 +12,7 @@ from chat.agent.base import InstanceKey
 from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
 from chat.core.context.context_policy import PRESETS, ContextPolicy
+from chat.core.context.person_instructions import NO_INSTRUCTIONS, PersonInstructions
 from chat.core.model.language_model import ModelMessage, ModelRequest, ToolSpec
 from chat.core.model.overflow import estimate_request
 from chat.errors import AgentNotFound
@@ -82,6 +83,14 @@ class SystemSize:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InstructionsSize:
+    """What the person who asks has written, as the model reads it."""
+
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """The next call. `context_tokens`: the model's limit, 0 if unknown; `policy`: a preset's name.
 
@@ -97,6 +106,7 @@ class Preview:
     policy: str
     total_tokens: int
     system: SystemSize
+    instructions: InstructionsSize | None  # nothing where the model reads none
     blocks: list[Block]
     loaded: list[str]
     summaries: list[SummarySize]
@@ -116,6 +126,7 @@ class NextPlace:
     history: list[Message] | None = field(default=None)
     has_mcp_servers: bool = True  # not known here
     has_extensions: bool = True
+    instructions: PersonInstructions = NO_INSTRUCTIONS
 
 
 async def preview(
@@ -124,6 +135,7 @@ async def preview(
     make_agent: MakeAgent,
     client_tools: Sequence[JSONObject] = (),
     model_choice: JSONObject | None = None,
+    instructions: PersonInstructions = NO_INSTRUCTIONS,
 ) -> Preview:
     """Look at the next call of an instance's session.
 
@@ -135,7 +147,11 @@ async def preview(
     leaf_id = await db(selectors.leaf_id, session_id)
     agent = await make_think(key, make_agent, model_choice)
     place = NextPlace(
-        session_id=session_id, leaf_id=leaf_id, client_tools=tuple(client_tools), model_choice=model_choice
+        session_id=session_id,
+        leaf_id=leaf_id,
+        client_tools=tuple(client_tools),
+        model_choice=model_choice,
+        instructions=instructions,
     )
     gathered = await build_model_input(agent, place, keeps_prompt=False)
     with user_code_boundary("configure_session"):
@@ -155,8 +171,13 @@ async def preview(
         policy=_name_of(gathered.policy),
         total_tokens=sizes.total,
         system=SystemSize(
-            text=gathered.system, tokens=sizes.system, is_kept=gathered.state.rows.system_prompt == gathered.system
+            text=_beside_instructions(gathered),
+            tokens=sizes.system,
+            is_kept=gathered.state.rows.system_prompt == _beside_instructions(gathered),
         ),
+        instructions=InstructionsSize(text=gathered.instructions, tokens=sizes.instructions)
+        if gathered.instructions
+        else None,
         blocks=blocks,
         loaded=sorted(gathered.state.rows.loaded),
         summaries=_summaries(gathered.history, sizes, found),
@@ -169,7 +190,8 @@ async def preview(
 class _Sizes:
     """Tokens, by the counter of the session."""
 
-    system: int
+    system: int  # without the instructions
+    instructions: int
     summaries: list[int]
     messages: int  # those that are not summaries
     tools: list[ToolSize]
@@ -186,8 +208,10 @@ class _Sizes:
             ToolSize(name=spec.name, description=spec.description, tokens=_count_tool(spec, counter))
             for spec in tool_specs(_declared(gathered))
         ]
+        beside = _beside_instructions(gathered)
         return cls(
-            system=count_tokens(gathered.system, counter) if gathered.system else 0,
+            system=count_tokens(beside, counter) if beside else 0,
+            instructions=count_tokens(gathered.instructions, counter) if gathered.instructions else 0,
             summaries=of_each,
             messages=max(0, everything - sum(of_each)),
             tools=tools,
@@ -195,7 +219,20 @@ class _Sizes:
 
     @property
     def total(self) -> int:
-        return self.system + sum(self.summaries) + self.messages + sum(tool.tokens for tool in self.tools)
+        return (
+            self.system
+            + self.instructions
+            + sum(self.summaries)
+            + self.messages
+            + sum(tool.tokens for tool in self.tools)
+        )
+
+
+def _beside_instructions(gathered: ModelInput) -> str:
+    """The system prompt without what the person has written, which is a piece of its own."""
+    if not gathered.instructions:
+        return gathered.system
+    return gathered.system.replace(gathered.instructions, "", 1).strip("\n")
 
 
 def _declared(gathered: ModelInput) -> list[Tool]:

@@ -29,7 +29,7 @@ def test_each_section_has_an_address(tab: ChatPage) -> None:
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{tab.base_url}/settings")
     expect(page.get_by_role("heading", name="Settings", level=1)).to_be_visible()
-    expect(page.locator("#conversations")).to_be_visible()
+    expect(page.locator("#search")).to_be_visible()
     expect(page.get_by_role("heading", name="You", level=2)).to_be_focused()
     for name in sections(page):
         page.locator(f".settings-list [data-section={name}]").press("Enter")
@@ -42,7 +42,7 @@ def test_each_section_has_an_address(tab: ChatPage) -> None:
         check(page)
         look(tab, f"settings-{name}")
     page.go_back()
-    page.go_back()
+    expect(page).not_to_have_url(f"{tab.base_url}/settings/{sections(page)[-1]}")
     page.go_forward()
     expect(page).to_have_url(f"{tab.base_url}/settings/{sections(page)[-1]}")
     tab.open("/settings/nothing")
@@ -63,4 +63,4 @@ def test_sections_are_a_list_on_phones(open_tab: OpenTab) -> None:
     expect(page.locator(".settings-list a")).to_have_count(len(names))
     check(page)
     page.get_by_role("link", name="All conversations").tap()
-    expect(page.locator("#conversations")).to_be_visible()
+    expect(page.locator("#search")).to_be_visible()

@@ -27,6 +27,7 @@ from chat.http.api.endpoints import (
     instances,
     members,
     memory,
+    preferences,
     preview,
     programs,
     review,
@@ -111,6 +112,7 @@ def build_router() -> Router:
     router.add_router("", extensions.router)
     router.add_router("", context.router)
     router.add_router("", memory.router)
+    router.add_router("", preferences.router)
     router.add_router("", preview.router)
     router.add_router("", compactions.router)
     router.add_router("", search.router)

@@ -7,16 +7,19 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from django.utils import timezone
 
+from chat.core.context.person_instructions import NO_INSTRUCTIONS, PersonInstructions
 from chat.core.loop.request_records import ChainEnd
 from chat.errors import TurnNotFound
 from chat.instances.notifications import notify_message_changed
 from chat.instances.rows import hold_instance, key_of
 from chat.instances.runs import note_turn_end
-from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.members.selectors import user_key
+from chat.models import AgentInstance, PersonPreferences, Turn, TurnTrigger
+from chat.people.preferences import instructions_of
 from chat.turns.admission.tool_answers import ANSWERABLE, supersede_left_questions, supersede_open_calls
 from chat.turns.execution.finish import FINAL
 from chat.turns.execution.turn_facts import TurnFacts, facts_of
@@ -56,16 +59,20 @@ LEAF: Final = "leaf"
 
 _TURN: Final = Columns(Turn, prefix="t")
 _INSTANCE: Final = Columns(AgentInstance, prefix="i")
+_PERSON: Final = Columns(PersonPreferences, ("user_id", "about_me", "how_to_answer", "read_by"), prefix="p")
 _FIND: Final = Statement(
     """
-    SELECT :turn:, :instance:, :has_extensions:, :has_mcp_servers:, :has_guard:, :has_rules:, :has_open_calls:,
+    SELECT :turn:, :instance:, :person:,
+        :has_extensions:, :has_mcp_servers:, :has_guard:, :has_rules:, :has_open_calls:,
         s.fiber_id, s.step_key, s.value
     FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id
+    LEFT JOIN think_chat_personpreferences p ON p.user_id = i.owner_id AND t.author = '' AND i.parent_id IS NULL
     LEFT JOIN think_fibers_fiberstep s ON s.id = :last_record:
     WHERE t.id = %s
     """,
     turn=_TURN,
     instance=_INSTANCE,
+    person=_PERSON,
     has_extensions=HAS_EXTENSIONS.replace(":owner:", "i.owner_id").replace(":instance:", "i.id"),
     has_mcp_servers=HAS_SERVERS.replace(":owner:", "i.owner_id").replace(":instance:", "i.id"),
     has_open_calls=OPEN_CALLS.replace(":scope:", "t.instance_id"),
@@ -119,6 +126,7 @@ class _Found:
     has_mcp_servers: bool
     has_extensions: bool
     last_request: ChainEnd | None
+    instructions: PersonInstructions
 
 
 def _find(turn_id: str) -> _Found:
@@ -136,7 +144,20 @@ def _find(turn_id: str) -> _Found:
         has_mcp_servers=servers,
         has_extensions=extensions,
         last_request=chain_end(*row[-3:]),
+        instructions=_instructions(turn, row[len(_TURN) + len(_INSTANCE) :]),
     )
+
+
+def _instructions(turn: Turn, row: tuple[Any, ...]) -> PersonInstructions:
+    """What the person who asked has written for agents. A member's are read by themselves; an agent has none."""
+    if turn.instance.parent_id is not None:
+        return NO_INSTRUCTIONS
+    if turn.author:
+        return instructions_of(user_key(turn.author))
+    if row[0] is None:
+        return NO_INSTRUCTIONS
+    written = _PERSON.build(row)
+    return PersonInstructions(about_me=written.about_me, how_to_answer=written.how_to_answer, read_by=written.read_by)
 
 
 def _has_begun(context: FiberContext, turn: Turn) -> bool:
@@ -158,6 +179,7 @@ def _begin(context: FiberContext, found: _Found) -> TurnFacts:
         has_mcp_servers=found.has_mcp_servers or bool(facts.author),  # a member has others than the owner
         has_extensions=found.has_extensions,
         last_request=found.last_request,
+        instructions=found.instructions,
     )
 
 

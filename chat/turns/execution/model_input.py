@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from chat.agent.think import Think
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy, context_policy
+from chat.core.context.person_instructions import PersonInstructions
 from chat.core.context.result_files import is_seen
 from chat.core.context.sent_note import without_instants
 from chat.core.context.session_setup import SessionSetup
@@ -107,6 +108,11 @@ class ConversationPoint(Protocol):
         """Whether any extension is stored that may concern the conversation."""
         ...
 
+    @property
+    def instructions(self) -> PersonInstructions:
+        """What the person who asks has written for agents."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInput:
@@ -121,6 +127,7 @@ class ModelInput:
     context: SessionContext
     state: ContextState
     system: str
+    instructions: str  # of the person who asks; a part of the system prompt
     context_note: str  # changed blocks, for the end of the conversation
     offered: Toolset
     deferral: Deferral  # the same, as they are declared
@@ -182,7 +189,9 @@ async def build_model_input(
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
         head = await prompt_head(context, state, keeps=keeps_prompt)
     workspace = await _workspace(agent)
-    system = head.system + await _tree(agent, workspace, guard)
+    instructions = place.instructions.text_for(agent.key.agent) if agent.reads_instructions else ""
+    system = "\n\n".join(text for text in (head.system, instructions) if text)  # before what changes more often
+    system += await _tree(agent, workspace, guard)
     workspace = workspace if agent.workspace_tools else None
     skills = await skills_of(agent)
     system += skills.catalogue()
@@ -211,6 +220,7 @@ async def build_model_input(
         context=context,
         state=state,
         system=system,
+        instructions=instructions,
         context_note=head.note,
         offered=offered,
         deferral=deferral_of(agent, offered),

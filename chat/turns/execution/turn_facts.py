@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from chat.agent.base import InstanceKey
+from chat.core.context.person_instructions import NO_INSTRUCTIONS, PersonInstructions
 from chat.core.loop.request_records import NOTHING_SENT, ChainEnd, SentRequest
 from chat.instances.rows import key_of
 from chat.members.selectors import user_key
@@ -50,6 +51,7 @@ class TurnFacts:
     has_mcp_servers: bool = False  # there may be some for the conversation
     has_extensions: bool = True  # any is stored that may concern the conversation
     has_guard: bool = False  # text of others was in the conversation
+    instructions: PersonInstructions = NO_INSTRUCTIONS  # of the person who asked
     has_rules: bool = False  # a rule about calls is stored that may concern it
     position: int = 0  # in the conversation
     last_request: ChainEnd | None = None  # the record of the last request before this turn

@@ -300,6 +300,8 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/exports"): None,
     ("POST", "/api/v1/archives"): UPLOAD,
     ("GET", "/api/v1/search"): None,
+    ("GET", "/api/v1/preferences"): None,
+    ("PATCH", "/api/v1/preferences"): {"name": "mine"},
     ("GET", "/api/v1/memory"): None,
     ("PUT", "/api/v1/memory/{label}"): {"content": "mine"},
     ("DELETE", "/api/v1/memory/{label}"): None,

@@ -94,6 +94,8 @@ BY_NAME = {
 PAGES = {
     "",
     "approvals",
+    "settings",
+    "settings/<slug:section>",
     "c/new",
     "c/<str:instance_id>",
 }  # of the web UI: the API's own answers, embedded; tested below

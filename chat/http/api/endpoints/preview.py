@@ -7,11 +7,13 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 
 from chat.access.auth import open_instance
+from chat.core.context.person_instructions import NO_INSTRUCTIONS
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.context import BlockOut
 from chat.instance.instance import make_agent
 from chat.instances.rows import key_of
+from chat.people.preferences import instructions_of
 from chat.reads.preview import Preview, preview
 from thinkproject.kernel.aio import db
 
@@ -24,6 +26,13 @@ class SystemSizeOut(Schema):
     text: str
     tokens: int
     is_kept: bool
+
+
+class InstructionsSizeOut(Schema):
+    """Your instructions for agents, as the model reads them in the system prompt."""
+
+    text: str
+    tokens: int
 
 
 class SummarySizeOut(Schema):
@@ -71,6 +80,7 @@ class PreviewOut(Schema):
     policy: str
     total_tokens: int
     system: SystemSizeOut
+    instructions: InstructionsSizeOut | None
     blocks: list[BlockOut]
     loaded: list[str]
     summaries: list[SummarySizeOut]
@@ -86,6 +96,8 @@ class PreviewOut(Schema):
 )
 async def context_preview(request: HttpRequest, instance_id: str) -> Preview:
     """Preview the next model call, built by the code of real calls. No model is called."""
-    instance = await db(open_instance, caller_of(request).user, instance_id)
+    user = caller_of(request).user
+    instance = await db(open_instance, user, instance_id)
     session_id, tools = instance.session_id or "", instance.client_tools
-    return await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice)
+    instructions = NO_INSTRUCTIONS if instance.parent_id else await db(instructions_of, user.pk)
+    return await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice, instructions)
