@@ -94,6 +94,7 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
         "product": PRODUCT,
         "page": kind,
         "user": request.user.get_username(),
+        "name": _ask(request, "preferences_detail")["name"],
         "urls": {
             "home": home_url,
             "api": api,

@@ -91,7 +91,7 @@ def test_a_memory_can_be_begun(tab: ChatPage) -> None:
     tab.page.goto(f"{tab.base_url}/c/new?panel=memory")
     panel = tab.page.locator("#panel-memory")
     expect(panel).to_contain_text("Nothing is remembered about you yet.")
-    panel.get_by_role("button", name="Edit memory").click()
+    panel.get_by_role("button", name="Write memory").click()
     panel.get_by_role("textbox").fill("Likes tea.")
     panel.get_by_role("button", name="Save").click()
     expect(panel).to_contain_text("Likes tea.")

@@ -282,7 +282,7 @@ def test_menu_of_the_person(tab: ChatPage) -> None:
     page = tab.page
     menu = page.get_by_role("button", name="Menu for person")
     menu.press("Enter")
-    expect(page.get_by_role("menuitem", name="What’s remembered about you")).to_be_focused()
+    expect(page.get_by_role("menuitem", name="Settings")).to_be_focused()
     check(page)
     page.get_by_role("menuitemradio", name="Dark").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
@@ -296,7 +296,7 @@ def test_menu_of_the_person(tab: ChatPage) -> None:
     page.keyboard.press("Escape")
     menu.click()
     page.get_by_role("menuitem", name="What’s remembered about you").click()
-    expect(page.get_by_role("tab", name="Memory")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("heading", name="Memory", level=2)).to_be_focused()
     menu.click()
     page.get_by_role("menuitem", name="Sign out").click()
     expect(page).to_have_url(re.compile("sign-"))

@@ -69,19 +69,20 @@ def test_hands_of_the_panel(tab: ChatPage, open_tab: OpenTab) -> None:
     tab.page.get_by_role("tab", name="Memory").press("Escape")
     expect(panel(tab)).to_be_hidden()
     expect(toggle(tab)).to_be_focused()
-    phone = open_tab("/", shape=PHONE)
-    about = phone.page.locator("#user-menu")
-    about.click()
-    phone.page.get_by_role("menuitem", name="What’s remembered about you").click()
+    phone = open_tab("/?panel=memory", shape=PHONE)
     expect(panel(phone)).to_contain_text("Nothing is remembered about you yet.")
     assert phone.page.evaluate("document.querySelector('.sidebar').inert")
     phone.page.keyboard.press("Escape")
-    expect(about).to_be_focused()
+    expect(phone.page.locator("#user-menu")).to_be_focused()
     assert not phone.page.evaluate("document.querySelector('.sidebar').inert")
 
 
 def block(tab: ChatPage, label: str) -> Locator:
-    return panel(tab).get_by_role("article").filter(has=tab.page.get_by_role("heading", name=label, exact=True))
+    return (
+        panel(tab)
+        .get_by_role("article")
+        .filter(has=tab.page.get_by_role("heading", name=label.capitalize(), exact=True))
+    )
 
 
 def test_what_is_remembered_is_seen_and_changed(keeper: ChatPage, open_tab: OpenTab) -> None:
@@ -109,8 +110,6 @@ def test_what_is_remembered_is_seen_and_changed(keeper: ChatPage, open_tab: Open
     expect(memory.locator(".block-body")).to_have_text("Likes coffee.")
     expect(memory.get_by_role("button", name="Edit memory")).to_be_focused()
     expect(memory.locator(".changes li").first).to_contain_text("You wrote")
-    expect(memory).to_contain_text("4 of 200 tokens")  # it was drawn again
-    expect(memory.get_by_role("button", name="Edit memory")).to_be_focused()
     elsewhere = open_tab("/c/new?agent=keeper", context=keeper.page.context)  # the panel is open there too
     expect(elsewhere.page.locator(".block", has_text="Likes coffee.")).to_be_visible()
     memory.locator(".changes li").last.get_by_role("button").click()

@@ -70,6 +70,7 @@ Deno.test("how full a call is, and where it is unknown", () => {
   same(fullness(context({ context_tokens: 0 })).text, "About 250 tokens. This model’s limit isn’t known.");
   same(piecesOf(context()).map((piece) => [piece.key, piece.tokens]), [
     ["system", 100],
+    ["person", 0],
     ["tools", 50],
     ["summary", 40],
     ["messages", 60],

@@ -3,6 +3,7 @@
 
 import type { TurnFacts } from "../store/types.ts";
 import { formatLocale, t } from "./i18n.ts";
+import { browserZone, ownZone } from "./own_zone.ts";
 
 const DAY = 86_400_000;
 
@@ -10,23 +11,34 @@ type Format = Intl.DateTimeFormatOptions;
 const CLOCK: Format = { hour: "numeric", minute: "2-digit" };
 const DAY_AND_MONTH: Format = { day: "numeric", month: "long" };
 const FULL: Format = { dateStyle: "long", timeStyle: "short" };
+const ISO_DAY: Format = { year: "numeric", month: "2-digit", day: "2-digit" };
 const MONTH_AND_YEAR: Format = { month: "long", year: "numeric" };
 
 const dates = new Map<string, Intl.DateTimeFormat>();
 
 /** Making a format costs more than using it: a list of conversations needs one per row. */
 function dateText(date: Date, format: Format): string {
-  const key = `${formatLocale()} ${Object.keys(format)}`;
+  return formatOf(formatLocale(), format).format(date);
+}
+
+/** The format of a language in the person's time zone. */
+function formatOf(locale: string, format: Format): Intl.DateTimeFormat {
+  const timeZone = ownZone();
+  const key = `${locale} ${timeZone} ${Object.keys(format)}`;
   let made = dates.get(key);
-  if (!made) dates.set(key, made = new Intl.DateTimeFormat(formatLocale(), format));
-  return made.format(date);
+  if (!made) dates.set(key, made = new Intl.DateTimeFormat(locale, { ...format, timeZone }));
+  return made;
 }
 
 const number = (value: number, options?: Intl.NumberFormatOptions): string =>
   new Intl.NumberFormat(formatLocale(), options).format(value);
 const oneDigit = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
 
-const startOfDay = (date: Date): number => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
+/** The day of an instant in the person's time zone, as an instant of its own: days can be compared and counted. */
+function startOfDay(date: Date): number {
+  if (ownZone() === browserZone()) return new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
+  return Date.parse(formatOf("en-CA", ISO_DAY).format(date));
+}
 
 /** The heading under which an instant (ISO 8601) is listed: Today, Yesterday, Previous 7 days, a month. */
 export function dayGroup(iso: string, now = new Date()): string {

@@ -8,10 +8,15 @@ export function currentTheme(): Theme {
   return (document.documentElement.dataset.theme || "system") as Theme;
 }
 
-/** Show this theme, on the next pages too: for a year. */
-export function setTheme(theme: Theme): void {
+/** Show this theme on this page. */
+export function showTheme(theme: Theme): void {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
+}
+
+/** Show this theme, on the next pages too: for a year. */
+export function setTheme(theme: Theme): void {
+  showTheme(theme);
   const age = theme === "system" ? 0 : 31_536_000;
   const secure = location.protocol === "https:" ? "; secure" : "";
   document.cookie = `think_theme=${theme}; path=/; max-age=${age}; samesite=lax${secure}`;

@@ -2,8 +2,8 @@
 
 import { useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
-import { kindOf, usageOf } from "../store/context_facts.ts";
-import type { Block, Remembered } from "../store/remembered.ts";
+import { isNearlyFull } from "../store/context_facts.ts";
+import { type Block, nameOf, type Remembered } from "../store/remembered.ts";
 import { useApp } from "../ui/context.ts";
 import { Editor } from "../ui/editor.tsx";
 import { keepFocusIn, useReturnFocus } from "../ui/return_focus.ts";
@@ -16,9 +16,11 @@ interface Props {
   store: Remembered;
   /** Something else is stored than before. */
   changed: () => Promise<void>;
+  /** What has the focus when a button is gone. */
+  placeId?: string;
 }
 
-export function BlockCard({ block, store, changed }: Props) {
+export function BlockCard({ block, store, changed, placeId = "panel-memory" }: Props) {
   const { dialogs, notices } = useApp();
   const [isEditing, setEditing] = useState(false);
   const editButton = useReturnFocus<HTMLButtonElement>(isEditing);
@@ -26,10 +28,11 @@ export function BlockCard({ block, store, changed }: Props) {
   const entryCount = block.entry_count ?? 0;
   const hasEntries = !isText || entryCount > 0;
   const isPlain = !hasEntries || Boolean(block.content && block.isElsewhere);
+  const facts = factsOf(block, isPlain);
   const canEdit = block.writable && isPlain && isText;
   const isKept = block.of !== "agent" || block.writable;
   const canDelete = isKept && Boolean(block.content || entryCount > 0);
-  const { label } = block;
+  const label = nameOf(block.label);
   const write = async (text: string): Promise<string> => {
     try {
       await store.write(text);
@@ -51,13 +54,12 @@ export function BlockCard({ block, store, changed }: Props) {
     if (!answer) return;
     await store.forget(answer.isTicked).catch(notices.fail);
     await changed();
-    keepFocusIn(document.getElementById("panel-memory"));
+    keepFocusIn(document.getElementById(placeId));
   };
   return (
     <article class="block">
       <h3 dir="auto">{label}</h3>
-      <p class="muted">{factsOf(block, isPlain)}</p>
-      {block.description && <p class="muted" dir="auto">{block.description}</p>}
+      {facts && <p class="muted">{facts}</p>}
       <div class="block-body">
         {isEditing
           ? (
@@ -77,10 +79,11 @@ export function BlockCard({ block, store, changed }: Props) {
           editButton={editButton}
           edit={canEdit ? () => setEditing(true) : null}
           remove={canDelete ? remove : null}
+          isEmpty={!block.content}
         />
       )}
-      {isKept && (
-        <ChangeList store={store} subject={`block:${label}`} of={label} current={block.content} restore={write} />
+      {isKept && !block.isNew && (
+        <ChangeList store={store} subject={`block:${block.label}`} of={label} current={block.content} restore={write} />
       )}
     </article>
   );
@@ -93,8 +96,8 @@ function Content({ block, isText, hasEntries }: { block: Block; isText: boolean;
 
 function factsOf(block: Block, isPlain: boolean): string {
   return [
-    block.isElsewhere ? t("memory.not-read") : kindOf({ ...block, of: "" }),
-    isPlain && usageOf(block),
+    block.isElsewhere && t("memory.not-read"),
+    isPlain && isNearlyFull(block) && t("memory.nearly-full"),
     Boolean(block.entry_count) && t("memory.entries", { count: block.entry_count ?? 0 }),
   ].filter(Boolean).join(" · ");
 }

@@ -15,7 +15,7 @@ import {
 } from "../store/context_facts.ts";
 import { useApp } from "../ui/context.ts";
 import { IconButton } from "../ui/icon.tsx";
-import { SummaryTexts, SystemBody, TailBody, ToolList } from "./context_pieces.tsx";
+import { InstructionsBody, SummaryTexts, SystemBody, TailBody, ToolList } from "./context_pieces.tsx";
 import { Failure } from "./panel.tsx";
 import { useReading } from "./reading.ts";
 import type { PanelProps } from "./registry.ts";
@@ -43,7 +43,7 @@ export function ContextPanel({ conversation }: PanelProps) {
     await reading.again();
     if (reading.value) announcer.say(fullness(reading.value.context).text);
   };
-  const [system, tools, summary, messages] = piecesOf(context);
+  const [system, person, tools, summary, messages] = piecesOf(context);
   return (
     <div class="context">
       <div class="panel-line">
@@ -54,6 +54,9 @@ export function ContextPanel({ conversation }: PanelProps) {
       <Bar context={context} />
       <p class="muted">{noteOf(context)}</p>
       <PieceFold piece={system}>{() => <SystemBody context={context} />}</PieceFold>
+      {context.instructions && (
+        <PieceFold piece={person}>{() => <InstructionsBody text={context.instructions!.text} />}</PieceFold>
+      )}
       <PieceFold piece={tools} number={context.tools.length}>{() => <ToolList tools={context.tools} />}</PieceFold>
       {context.summaries.length > 0 && (
         <PieceFold piece={summary}>{() => <SummaryTexts summaries={context.summaries} />}</PieceFold>

@@ -1,6 +1,8 @@
 // The pieces of the next model call in full: the system prompt, the tools, summaries, and the messages that are sent.
 
 import { t } from "../lib/i18n.ts";
+import { useApp } from "../ui/context.ts";
+import { FollowLink } from "../ui/follow_link.tsx";
 import { type ContextPreview, kindOf, leftOut, policyText, usageOf } from "../store/context_facts.ts";
 
 const Pre = ({ text }: { text: string }) => <pre class="value" tabIndex={0} dir="auto">{text}</pre>;
@@ -18,6 +20,24 @@ export function SystemBody({ context: { system, blocks, loaded } }: { context: C
       {loaded.length > 0 && <p class="muted">{t("panel.loaded", { documents: loaded.join(", ") })}</p>}
       {system.is_kept && <p class="muted">{t("panel.system-kept")}</p>}
       {system.text ? <Pre text={system.text} /> : <p class="muted">{t("panel.no-system")}</p>}
+    </>
+  );
+}
+
+/** What the person has written in their settings, and the way there. */
+export function InstructionsBody({ text }: { text: string }) {
+  const app = useApp();
+  return (
+    <>
+      <p class="muted">
+        <FollowLink
+          href={app.router.address({ page: "settings", section: "instructions" })}
+          go={() => app.showSettings("instructions")}
+        >
+          {t("panel.change-instructions")}
+        </FollowLink>
+      </p>
+      <Pre text={text} />
     </>
   );
 }

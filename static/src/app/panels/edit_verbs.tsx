@@ -11,9 +11,11 @@ interface Props {
   /** Nothing where it cannot be done. */
   edit: (() => void) | null;
   remove: (() => void) | null;
+  /** There is no text yet. */
+  isEmpty?: boolean;
 }
 
-export function EditVerbs({ label, editButton, edit, remove }: Props) {
+export function EditVerbs({ label, editButton, edit, remove, isEmpty = false }: Props) {
   if (!edit && !remove) return null;
   return (
     <p class="block-buttons">
@@ -22,10 +24,10 @@ export function EditVerbs({ label, editButton, edit, remove }: Props) {
           type="button"
           class="quiet"
           ref={editButton}
-          aria-label={t("memory.edit-label", { label })}
+          aria-label={t(isEmpty ? "memory.begin-label" : "memory.edit-label", { label })}
           onClick={edit}
         >
-          {t("common.edit")}
+          {t(isEmpty ? "memory.begin" : "common.edit")}
         </button>
       )}
       {remove && (

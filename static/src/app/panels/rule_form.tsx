@@ -4,22 +4,24 @@ import { useId, useState } from "preact/hooks";
 import { fullTime } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { withoutTricks } from "../lib/readable.ts";
-import type { Level, Rule } from "../net/tools_api.ts";
+import type { Level, Rule, ToolsApi } from "../net/tools_api.ts";
 import { ACTIONS, whose } from "../store/rule_facts.ts";
 import { Item, LevelChoice, useAttempt } from "./tools_pieces.tsx";
-import type { Tools } from "./tools.tsx";
 
 const LASTS = { "": 0, hour: 3_600, day: 86_400, week: 604_800 } as const;
 type Lasts = keyof typeof LASTS;
 
 interface Props {
-  tools: Tools;
+  /** "" as `instanceId`: for all conversations. */
+  tools: { api: ToolsApi; instanceId: string; reading: { again(): Promise<void> } };
   /** Null for a new one. */
   rule: Rule | null;
   close: () => void;
+  /** Where the way back leads, if not to the lists of tools. */
+  backTo?: string;
 }
 
-export function RuleForm({ tools, rule, close }: Props) {
+export function RuleForm({ tools, rule, close, backTo }: Props) {
   const { api, instanceId } = tools;
   const [action, setAction] = useState<Rule["action"]>(rule?.action ?? "ask");
   const [key, setKey] = useState(rule?.key ?? "");
@@ -38,7 +40,7 @@ export function RuleForm({ tools, rule, close }: Props) {
     if (rule && await attempt(() => api.removeRule(rule.id))) close();
   };
   return (
-    <Item title={rule ? rule.name : t("rules.add")} close={close}>
+    <Item title={rule ? rule.name : t("rules.add")} backTo={backTo} close={close}>
       <form class="tools-form" onSubmit={submit}>
         {rule && <p class="muted">{whose(rule)}{rule.expires_at && ` · ${until(rule)}`}</p>}
         <ActionChoice form={id} action={action} choose={setAction} />

@@ -14,7 +14,20 @@ export interface SettingsSection {
 }
 
 export const SECTIONS: readonly SettingsSection[] = [
-  { name: "you", label: "settings.you", icon: "person", load: async () => (await import("./you.tsx")).YouSection },
+  { name: "you", label: "settings.you", icon: "person", load: async () => (await import("./own.ts")).YouSection },
+  {
+    name: "instructions",
+    label: "settings.instructions",
+    icon: "edit",
+    load: async () => (await import("./own.ts")).InstructionsSection,
+  },
+  {
+    name: "memory",
+    label: "settings.memory",
+    icon: "memory",
+    load: async () => (await import("./own.ts")).MemorySection,
+  },
+  { name: "rules", label: "rules.title", icon: "shield", load: async () => (await import("./own.ts")).RulesSection },
 ];
 
 export const sectionNamed = (name: string): SettingsSection | undefined => SECTIONS.find((item) => item.name === name);

@@ -30,11 +30,19 @@ export function SettingsPage() {
       <header class="main-head">
         {isNarrow && !isList ? <BackToSections /> : <ListButtons />}
         <div class="head-title">
-          <h1 id="title" tabIndex={-1} ref={isNarrow ? heading : undefined}>{isNarrow ? title : t("list.settings")}</h1>
+          <h1
+            id="title"
+            class={isNarrow && !isList ? "visually-hidden" : undefined}
+            tabIndex={-1}
+            ref={isList ? heading : undefined}
+          >
+            {t("list.settings")}
+          </h1>
+          {isNarrow && !isList && <h2 tabIndex={-1} ref={heading}>{title}</h2>}
         </div>
       </header>
       <div class="settings-body">
-        {(isList || !isNarrow) && <Sections current={section} />}
+        {(isList || !isNarrow) && <Sections current={section} isAlone={isList} />}
         {!isList && (
           <div id="scroller" class="settings-section" tabIndex={0} role="region" aria-label={title} key={wanted}>
             {!isNarrow && <h2 tabIndex={-1} ref={heading}>{title}</h2>}
@@ -53,12 +61,19 @@ function View({ name }: { name: string }) {
 }
 
 /** The links to all sections; arrow keys go from one to the next. */
-function Sections({ current }: { current: SettingsSection | undefined }) {
+function Sections({ current, isAlone }: { current: SettingsSection | undefined; isAlone: boolean }) {
   const app = useApp();
   const list = useRef<HTMLElement>(null);
   const onKeyDown = (event: KeyboardEvent) => moveFocus(event, [...list.current!.querySelectorAll("a")]);
   return (
-    <nav class="settings-list" aria-label={t("list.settings")} ref={list} onKeyDown={onKeyDown}>
+    <nav
+      id={isAlone ? "scroller" : undefined} // where the link past the list leads
+      class="settings-list"
+      tabIndex={-1}
+      aria-label={t("list.settings")}
+      ref={list}
+      onKeyDown={onKeyDown}
+    >
       <ul>
         {SECTIONS.map(({ name, label, icon }) => (
           <li key={name}>

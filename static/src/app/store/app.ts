@@ -96,6 +96,8 @@ export class App extends Store {
   reveal: Reveal | null = null;
   /** Grows with each wish to see the end of the conversation. */
   endWishes = 0;
+  /** How the person is called on this page. */
+  personName: string;
   #sectionTitle = "";
   #unsent: Unsent;
   #saidRecovering = false;
@@ -105,6 +107,7 @@ export class App extends Store {
   constructor(boot: Boot) {
     super();
     this.boot = boot;
+    this.personName = boot.name || boot.user;
     this.agents = boot.agents.filter((agent) => agent.is_listed);
     this.api = new Api(boot.urls.api);
     this.router = new Router(boot.urls.home, (route) => this.show(route));
@@ -198,6 +201,12 @@ export class App extends Store {
   showSettings(section: string): void {
     this.router.push({ page: "settings", section });
     this.#showSettings(section);
+  }
+
+  /** The person has chosen another name; "" for the one of the account. */
+  callPerson(name: string): void {
+    this.personName = name || this.boot.user;
+    this.changed();
   }
 
   /** What the open section is called, for the title of the window. */

@@ -16,6 +16,8 @@ export interface SiteModel {
 export interface Boot {
   product: string;
   user: string;
+  /** The name that the person has chosen; may be empty. */
+  name: string;
   page: "list" | "new" | "conversation" | "approvals" | "settings";
   urls: {
     home: string;

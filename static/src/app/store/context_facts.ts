@@ -13,7 +13,7 @@ export const count = (value: number): string => new Intl.NumberFormat(formatLoca
 
 /** A piece of a call. */
 export interface Piece {
-  key: "system" | "tools" | "summary" | "messages";
+  key: "system" | "person" | "tools" | "summary" | "messages";
   label: string;
   tokens: number;
 }
@@ -21,9 +21,14 @@ export interface Piece {
 const total = (items: readonly { tokens: number }[]) => items.reduce((sum, item) => sum + item.tokens, 0);
 
 /** The pieces of a call in the order in which a model reads them; those without tokens are left out of the bar. */
-export function piecesOf(context: Pick<ContextPreview, "system" | "tools" | "summaries" | "tail">): Piece[] {
+export function piecesOf(
+  context:
+    & Pick<ContextPreview, "system" | "tools" | "summaries" | "tail">
+    & Partial<Pick<ContextPreview, "instructions">>,
+): Piece[] {
   return [
     { key: "system", label: t("panel.piece-system"), tokens: context.system.tokens },
+    { key: "person", label: t("panel.piece-person"), tokens: context.instructions?.tokens ?? 0 },
     { key: "tools", label: t("panel.piece-tools"), tokens: total(context.tools) },
     { key: "summary", label: t("panel.piece-summary"), tokens: total(context.summaries) },
     { key: "messages", label: t("panel.piece-messages"), tokens: context.tail.tokens },
@@ -63,6 +68,10 @@ export function usageOf({ tokens, max_tokens: most }: Pick<Block, "tokens" | "ma
   if (!most) return t("panel.tokens", { count: tokens });
   return t("panel.tokens-of", { used: tokens, count: most, share: percent(tokens / most) });
 }
+
+/** Whether little more goes into a block: nine tenths of its limit. */
+export const isNearlyFull = ({ tokens, max_tokens: most }: Pick<Block, "tokens" | "max_tokens">): boolean =>
+  Boolean(most) && tokens >= most! * 0.9;
 
 type Kind = "writable" | "readonly" | "loadable" | "searchable";
 type Kinds = Pick<Block, "writable"> & Partial<Pick<Block, "is_skill" | "is_searchable">>;

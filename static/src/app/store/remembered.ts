@@ -8,10 +8,14 @@ export type MemoryItem = Schemas["MemoryOut"];
 export type Entry = Schemas["EntryOut"];
 export type Change = Schemas["ChangeOut"];
 
-/** A block as it is shown. `isElsewhere`: this agent does not read it; `entry_count`: 0 where there are none or it is not known. */
+/**
+ * A block as it is shown. `isElsewhere`: this agent does not read it; `isNew`: it is not stored yet; `entry_count`: 0 where there are
+ * none or it is not known.
+ */
 export type Block = Schemas["BlockOut"] & {
   entry_count: number;
   isElsewhere?: boolean;
+  isNew?: boolean;
 };
 
 const seg = encodeURIComponent;
@@ -107,7 +111,17 @@ export function grouped(blocks: readonly Schemas["BlockOut"][], memory: readonly
 export const emptyMemory = (isElsewhere: boolean): Block => ({
   ...asBlock({ label: "memory", content: "", entry_count: 0 } as MemoryItem),
   isElsewhere,
+  isNew: true,
 });
+
+/** What is remembered, without a conversation: nothing is said of which agent reads it. */
+export const ownBlock = (item: MemoryItem): Block => ({ ...asBlock(item), isElsewhere: false });
+
+/** A label as people read it: "about_me" is "About me". */
+export function nameOf(label: string): string {
+  const words = label.replace(/[_-]+/g, " ").trim();
+  return words ? words[0].toLocaleUpperCase() + words.slice(1) : label;
+}
 
 const asBlock = (item: MemoryItem): Block => ({
   ...item,

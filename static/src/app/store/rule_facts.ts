@@ -28,6 +28,22 @@ export function aboutOf({ key, pattern }: Pick<Rule, "key" | "pattern">): string
   return calls === "*" ? tool : t("rules.about-calls", { tool, calls });
 }
 
+const SENTENCES: Record<Rule["action"], MessageKey> = {
+  allow: "rules.allow-words",
+  ask: "rules.ask-words",
+  deny: "rules.deny-words",
+};
+
+/** A rule as a sentence: what happens, with which calls. */
+export const inWords = (rule: Rule): string => t(SENTENCES[rule.action], { calls: callsOf(rule) });
+
+function callsOf({ key, pattern }: Rule): string {
+  if (key === "@changes" || pattern === "@secrets") return aboutOf({ key, pattern });
+  const tool = key === "*" ? t("rules.any-tool") : key;
+  if (pattern !== "*") return t("rules.calls-like", { tool, calls: pattern });
+  return key === "*" ? tool : t("rules.every-call", { tool });
+}
+
 /** Whether they begin plan mode. */
 export const isPlan = (rule: Rule): boolean =>
   rule.level === "conversation" && rule.key === "@changes" && rule.pattern === "*" && rule.action === "deny";

@@ -1,6 +1,7 @@
 // Views that the first one does without, as one piece: it is loaded when one of them is needed.
 
 import "../messages/later.ts"; // before any of the views
+import "../lib/look.ts"; // hears of other tabs
 
 export { AgentList } from "./agent_list.tsx";
 export { ApprovalsPage } from "./approvals_page.tsx";

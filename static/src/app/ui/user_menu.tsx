@@ -12,7 +12,7 @@ const UserMenuItems = lazy(async () => (await import("./later.ts")).UserMenuItem
 
 export function UserMenu() {
   const app = follow(useApp());
-  const { user } = app.boot;
+  const user = app.personName;
   const file = useRef<HTMLInputElement>(null);
   const importFile = () => {
     const [chosen] = file.current!.files ?? [];

@@ -3,7 +3,9 @@
 import { useState } from "preact/hooks";
 import { csrfToken } from "../lib/csrf.ts";
 import { t } from "../lib/i18n.ts";
-import { currentTheme, setTheme, type Theme, THEMES } from "../lib/theme.ts";
+import { changeLook } from "../lib/look.ts";
+import { currentTheme, type Theme, THEMES } from "../lib/theme.ts";
+import { changePreferences } from "../net/preferences_api.ts";
 import type { App } from "../store/app.ts";
 import { useApp } from "./context.ts";
 import { exportConversations } from "./conversation_menu.tsx";
@@ -31,7 +33,7 @@ export function UserMenuItems({ close, chooseFile }: { close: () => void; choose
   return (
     <>
       {item("sliders", t("list.settings"), () => app.showSettings(""))}
-      {item("memory", t("menu.memory"), () => app.panel.open("memory"))}
+      {item("memory", t("menu.memory"), () => app.showSettings("memory"))}
       {item("box", t("menu.archive-show"), () => app.list.showArchive(true))}
       {item("open", t("menu.import"), chooseFile)}
       {item("box", t("imports.title"), () => importArchive(app))}
@@ -53,6 +55,7 @@ async function importArchive({ agents, api, conversation, dialogs, list }: App):
 }
 
 function ThemeChoice() {
+  const { api, notices } = useApp();
   const [chosen, choose] = useState<Theme>(currentTheme());
   return (
     <div role="group" class="is-apart menu-group" aria-label={t("menu.theme")}>
@@ -65,8 +68,9 @@ function ThemeChoice() {
           aria-checked={theme === chosen}
           tabIndex={-1}
           onClick={() => {
-            setTheme(theme);
+            changeLook({ theme });
             choose(theme);
+            changePreferences(api, { theme: theme === "system" ? "" : theme }).catch(notices.fail);
           }}
         >
           <span class="tick">{theme === chosen && <Icon name="check" />}</span>

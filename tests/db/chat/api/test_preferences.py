@@ -65,8 +65,8 @@ def test_each_field_is_changed_by_itself(as_alice: ApiClient, as_bob: ApiClient)
         ({"language": "xx"}, "language", "The language “xx” is not offered here."),
         ({"zone": "Europe/Wien"}, "zone", "Did you mean Europe/Vienna?"),
         ({"zone": "Mars/Base One"}, "zone", "There is no time zone “Mars/Base One”."),
-        ({"about_me": "word " * 1_000}, "about_me", "This text has 1,300 tokens. Up to 1,000 fit"),
-        ({"how_to_answer": "x" * 5_000}, "how_to_answer", "This text has 1,250 tokens. Up to 1,000 fit"),
+        ({"about_me": "word " * 1_000}, "about_me", "This text has 1300 tokens. Up to 1000 fit"),
+        ({"how_to_answer": "x" * 5_000}, "how_to_answer", "This text has 1250 tokens. Up to 1000 fit"),
         ({"read_by": ["plain", "nothing"]}, "read_by", "There is no agent 'nothing'."),
         ({"read_by": []}, "read_by", "Choose at least one agent, or all of them."),
     ],
@@ -79,7 +79,7 @@ def test_what_is_not_possible_changes_nothing(
     problem = reply.json()
     assert (reply.status_code, problem["code"]) == (422, "preference_invalid")
     assert problem["data"] == {"field": field}
-    assert words in problem["detail"].replace("1300", "1,300").replace("1250", "1,250").replace("1000", "1,000")
+    assert words in problem["detail"]
     assert chosen(as_alice.get("/preferences").json()) == {"name": "Alice"}
 
 

@@ -20,8 +20,6 @@ from tests.db.chat.turns.conftest import Room
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS
-from .test_query_counts import ADMISSION, ASSEMBLY, CLAIM, END, say
-from .statement_kinds import ANSWERED, ASKED
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ALICE = {"about_me": "I bake bread.", "how_to_answer": "Answer in one sentence."}
@@ -132,15 +130,12 @@ async def test_the_preview_has_them_as_a_piece_of_its_own(
     assert system["content"] == "\n\n".join(text for text in (shown.system.text, shown.instructions.text) if text)
 
 
-async def test_they_cost_a_turn_of_the_owner_no_statement(make_room: Callable[..., Room], people: Any) -> None:
-    room = make_room()
-    await room.say("say: warm up")
-    found = [each for each in await say(room, "say: hi") if each != "SELECT user"]
-    assert found == [*ADMISSION, *CLAIM, *ASSEMBLY, ASKED, ANSWERED, *END]
-
-
-def test_the_api_shows_them_in_the_context(as_alice: ApiClient, alice: User, conversation: AgentInstance) -> None:
+def test_the_api_shows_them_in_the_context(
+    as_alice: ApiClient, alice: User, make_instance: Callable[..., AgentInstance]
+) -> None:
+    MODELS["current"] = ScriptedModel()
+    talk = make_instance(alice, "talk", agent="plain")
     change_preferences(alice.pk, ALICE)
-    found = as_alice.get(f"/instances/{conversation.id}/context").json()
+    found = as_alice.get(f"/instances/{talk.id}/context").json()
     assert "I bake bread." in found["instructions"]["text"]
     assert found["instructions"]["tokens"] > 10

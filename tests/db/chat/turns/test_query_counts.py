@@ -8,9 +8,11 @@ from django.db import connection
 
 from chat.core.model.language_model import ModelEvent, ModelRequest
 from chat.llm.scripted import ScriptedModel
+from chat.people.preferences import change_preferences
 from chat.turns.admission.intake import ClientArray
 from fibers.execution.runner import run_fiber
 from tests.db.statements import statements
+from thinkproject.kernel.aio import db
 
 from .agents import MODELS
 from .conftest import Room
@@ -91,6 +93,15 @@ async def test_a_turn_asks_what_its_page_says_and_nothing_else(make_room: Callab
     for number in range(6):
         await room.say(f"say: more {number}")
     assert await say(room, "say: late") == wanted
+
+
+async def test_instructions_of_its_owner_cost_a_turn_no_statement(make_room: Callable[..., Room]) -> None:
+    room = make_room()
+    await room.say("say: warm up")
+    before = await say(room, "say: without")
+    await db(change_preferences, room.key.owner_id, {"about_me": "I bake bread."})
+    assert await say(room, "say: with") == before
+    assert "I bake bread." in str(MODELS["current"].requests[-1])
 
 
 async def test_a_turn_has_three_transactions(make_room: Callable[..., Room]) -> None:
