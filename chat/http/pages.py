@@ -117,7 +117,7 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
 
 
 def _title(kind: str) -> str:
-    """What a page that is no conversation is called; empty for the others."""
+    """The title of a page that is no conversation; empty for the others."""
     return {"approvals": _("Approvals"), "settings": _("Settings")}.get(kind, "")
 
 

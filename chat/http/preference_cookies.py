@@ -38,6 +38,6 @@ def write_cookies(response: HttpResponse, preferences: PersonPreferences, change
 
 
 def write_at_sign_in(response: HttpResponse, preferences: PersonPreferences) -> None:
-    """What the person has chosen wins over what this browser has; the time zone of another person goes."""
+    """Set the cookies of a person who signs in: their choices win over the browser's, and another's time zone goes."""
     chosen = {field for field in (*_NAMES, "language") if getattr(preferences, field)}
     write_cookies(response, preferences, chosen | {"zone"})

@@ -28,7 +28,7 @@ from chat.models.imports import ArchiveImport, ImportedConversation
 from chat.models.inbox import AgentMessage, AgentMessageKind
 from chat.models.members import Invitation, Membership, Role, new_invitation_id, new_member_id
 from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
-from chat.models.people import PersonPreferences, TextSize, Theme
+from chat.models.people import PersonPreferences
 from chat.models.reverts import KeptChange, Revert, new_revert_id
 from chat.models.runs import AgentRun
 
@@ -61,8 +61,6 @@ __all__ = [
     "StreamSegment",
     "StreamSubscription",
     "SubscriptionLink",
-    "TextSize",
-    "Theme",
     "Turn",
     "TurnOptions",
     "TurnSeen",

@@ -18,12 +18,12 @@ MAX_INSTRUCTION_TOKENS: Final = 1_000
 
 
 def preferences_of(user_id: Any) -> PersonPreferences:
-    """What a person has chosen; a row that is not stored where that is nothing."""
+    """The choices of a person; a row that is not stored where there are none."""
     return PersonPreferences.objects.filter(pk=user_id).first() or PersonPreferences(pk=user_id)
 
 
 def instructions_of(user_id: Any) -> PersonInstructions:
-    """What agents read of a person's. One query."""
+    """The instructions of a person. One query."""
     rows = PersonPreferences.objects.filter(pk=user_id).values("about_me", "how_to_answer", "read_by")
     found = rows.first()
     return NO_INSTRUCTIONS if found is None else PersonInstructions(**found)

@@ -84,7 +84,7 @@ class SystemSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionsSize:
-    """What the person who asks has written, as the model reads it."""
+    """The instructions of the person who asks, as the model reads them."""
 
     text: str
     tokens: int

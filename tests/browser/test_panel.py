@@ -72,7 +72,7 @@ def test_hands_of_the_panel(tab: ChatPage, open_tab: OpenTab) -> None:
     phone = open_tab("/?panel=memory", shape=PHONE)
     expect(panel(phone)).to_contain_text("Nothing is remembered about you yet.")
     assert phone.page.evaluate("document.querySelector('.sidebar').inert")
-    phone.page.keyboard.press("Escape")
+    phone.page.get_by_role("tab", name="Memory").press("Escape")
     expect(phone.page.locator("#user-menu")).to_be_focused()
     assert not phone.page.evaluate("document.querySelector('.sidebar').inert")
 

@@ -22,6 +22,7 @@ _OF_OTHERS = {
     "agents.py",
     "tests/test_agents.py",
     "static/src/app/panels/links.tsx",
+    "static/src/app/settings/links.tsx",
     "scripts/collect.js",
     "main.js",
     "main.0123456789ab.js",

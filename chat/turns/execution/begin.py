@@ -149,7 +149,7 @@ def _find(turn_id: str) -> _Found:
 
 
 def _instructions(turn: Turn, row: tuple[Any, ...]) -> PersonInstructions:
-    """What the person who asked has written for agents. A member's are read by themselves; an agent has none."""
+    """The instructions of the person who asked. A member's take a query of their own; an agent that asks has none."""
     if turn.instance.parent_id is not None:
         return NO_INSTRUCTIONS
     if turn.author:

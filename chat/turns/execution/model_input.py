@@ -110,7 +110,7 @@ class ConversationPoint(Protocol):
 
     @property
     def instructions(self) -> PersonInstructions:
-        """What the person who asks has written for agents."""
+        """Those of the person who asks."""
         ...
 
 
@@ -190,11 +190,9 @@ async def build_model_input(
         head = await prompt_head(context, state, keeps=keeps_prompt)
     workspace = await _workspace(agent)
     instructions = place.instructions.text_for(agent.key.agent) if agent.reads_instructions else ""
-    system = "\n\n".join(text for text in (head.system, instructions) if text)  # before what changes more often
-    system += await _tree(agent, workspace, guard)
+    system = _joined(head.system, instructions) + await _tree(agent, workspace, guard)
     workspace = workspace if agent.workspace_tools else None
     skills = await skills_of(agent)
-    system += skills.catalogue()
     request = ToolRequest(
         agent=agent,
         context=context,
@@ -219,7 +217,7 @@ async def build_model_input(
         compaction=policy_of(agent),
         context=context,
         state=state,
-        system=system,
+        system=system + skills.catalogue(),
         instructions=instructions,
         context_note=head.note,
         offered=offered,
@@ -227,6 +225,11 @@ async def build_model_input(
         code=code,
         workspace=workspace,
     )
+
+
+def _joined(head: str, instructions: str) -> str:
+    """The prompt of the agent, then the instructions of a person: before the files, which change more often."""
+    return "\n\n".join(text for text in (head, instructions) if text)
 
 
 async def _tree(agent: Think, workspace: Workspace | None, guard: TurnGuard | None) -> str:

@@ -50,6 +50,7 @@ def _shown(row: PersonPreferences) -> PreferencesOut:
 def _own_name(code: str, name: str) -> str:
     """A language as its speakers call it; as the settings do where Django does not know it."""
     try:
-        return str(get_language_info(code)["name_local"])
+        info = get_language_info(code)
     except KeyError:
         return name
+    return str(info["name_local"]) if info["code"] == code else name  # a variety has no name there

@@ -22,7 +22,7 @@ class LanguageOut(Schema):
 
 
 class PreferencesOut(Schema):
-    """What you have chosen; what is empty was not.
+    """Your choices; an empty field is none.
 
     `read_by`: the agents that read the two texts, null: all. `languages`: what can be chosen. `max_tokens`: of each of
     the two texts.

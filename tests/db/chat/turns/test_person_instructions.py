@@ -1,4 +1,4 @@
-"""Instructions of people: the model reads those of the person who asks, and of nobody else."""
+"""Instructions of people: the model reads those of the person who asks, and no others."""
 
 import json
 from collections.abc import Callable
