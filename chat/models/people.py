@@ -6,7 +6,6 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-
 THEMES: Final = [("light", _("light")), ("dark", _("dark"))]
 """The colours of the page; empty: as the system has them."""
 

@@ -110,7 +110,7 @@ class ConversationPoint(Protocol):
 
     @property
     def instructions(self) -> PersonInstructions:
-        """Those of the person who asks."""
+        """The instructions of the person who asks."""
         ...
 
 
@@ -175,9 +175,8 @@ async def build_model_input(
     """Ask the agent for the parts of a model call. Calls no model.
 
     `answer`: what there is of it already. `guard`: of a turn; it learns what the model is going to read of others.
-    Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown.
-    Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises,
-    `TurnConfigInvalid` for a policy that is none.
+    Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown. Errors: `ModelError`
+    without a model, `AgentCodeFailed` when the agent's own code raises, `TurnConfigInvalid` for a policy that is none.
     """
     choice = await _choose(agent, place.model_choice)
     model = guarded_model(agent, choice)
