@@ -4,6 +4,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.contrib.auth import get_user_model
+from django.contrib.auth.signals import user_logged_in, user_logged_out
 from django.db.models.signals import post_migrate, pre_delete, pre_migrate
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
@@ -25,6 +26,7 @@ class ChatConfig(AppConfig):
         from celery import signals  # noqa: PLC0415 - they need the models
         from django.core import checks  # noqa: PLC0415 - as above
 
+        from chat.access import browsers  # noqa: PLC0415 - as above
         from chat.durable_tools.checks import check_executors  # noqa: PLC0415 - as above
         from chat.feed import triggers  # noqa: PLC0415 - as above
         from chat.operations.removal import (  # noqa: PLC0415 - as above
@@ -50,6 +52,9 @@ class ChatConfig(AppConfig):
 
         pre_delete.connect(forget_owner, sender=get_user_model(), weak=False, dispatch_uid="think_chat_owner")
         pre_delete.connect(forget_session, sender=Session, weak=False, dispatch_uid="think_chat_session")
+
+        user_logged_in.connect(browsers.note_sign_in, dispatch_uid="think_chat_sign_in")
+        user_logged_out.connect(browsers.note_sign_out, dispatch_uid="think_chat_sign_out")
 
         pre_migrate.connect(triggers.uninstall, sender=self, dispatch_uid="think_chat_feed")
         post_migrate.connect(triggers.install, sender=self, dispatch_uid="think_chat_feed")

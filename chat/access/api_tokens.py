@@ -12,11 +12,13 @@ from typing import Final
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from chat.errors import InputInvalid
+from chat.errors import InputInvalid, QuotaExceeded, TokenNotFound
 from chat.instances.notifications import notify_on_commit, user_group
 from chat.models import ApiToken
+from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
 
 PREFIX = "think_"
@@ -27,6 +29,8 @@ SCOPES: Final = (STREAMS, f"{EXECUTE}<name>")
 """Doors that a token can be limited to: durable streams; the calls of one executor."""
 _EXECUTE: Final = re.compile(rf"^{EXECUTE}[a-z0-9][a-z0-9_-]{{0,49}}$")
 TOUCH_SECONDS = 300  # between two writes of a last use
+MAX_LIVE: Final = 100
+"""Tokens that a person may make, and have at one time."""
 _SHOWN = len(PREFIX) + 6
 
 
@@ -60,6 +64,29 @@ def create_token(
         expires_at=None if days is None else timezone.now() + timedelta(days=days),
     )
     return token, secret
+
+
+def make_own_token(
+    user: AbstractBaseUser, *, name: str, days: int | None, scopes: Sequence[str]
+) -> tuple[ApiToken, str]:
+    """Make a token as a person does for themselves. Errors: as `create_token`; `QuotaExceeded` beyond `MAX_LIVE`."""
+    with transaction.atomic():
+        lock_owner(user.pk)
+        if live_tokens(user).count() >= MAX_LIVE:
+            raise QuotaExceeded(Phrase("You can have {limit} tokens. Revoke some first.", limit=MAX_LIVE))
+        return create_token(user, name=name, days=days, scopes=scopes)
+
+
+def live_tokens(user: AbstractBaseUser) -> QuerySet[ApiToken]:
+    """A user's tokens that work, the newest first."""
+    lasts = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+    return ApiToken.objects.filter(lasts, user_id=user.pk, revoked_at=None).order_by("-id")
+
+
+def revoke_own_token(user: AbstractBaseUser, token_id: int) -> None:
+    """End a live token of the user's own. Errors: `TokenNotFound`."""
+    if not live_tokens(user).filter(pk=token_id).exists() or not revoke_token(token_id):
+        raise TokenNotFound
 
 
 def find_token(secret: str, *, scope: str = "") -> ApiToken | None:

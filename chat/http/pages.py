@@ -101,7 +101,6 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
             "agents": f"{home_url}agents/",
             "files": f"{api}/files/",
             "logout": reverse("logout"),
-            "programs": reverse("oauth-programs"),
             **_staff_urls(request),
         },
         "agents": _ask(request, "agents", unlisted="true"),

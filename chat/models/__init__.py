@@ -1,5 +1,6 @@
 """Tables of the chat app. Columns, constraints and derived properties only: writes happen in services."""
 
+from chat.models.account import DataExport, SignedInBrowser
 from chat.models.conversations import (
     AgentInstance,
     ApiToken,
@@ -40,6 +41,7 @@ __all__ = [
     "ApiToken",
     "ArchiveImport",
     "Attachment",
+    "DataExport",
     "Delivery",
     "DurableStream",
     "FeedChange",
@@ -56,6 +58,7 @@ __all__ = [
     "Revert",
     "Role",
     "SignInLink",
+    "SignedInBrowser",
     "StreamEntry",
     "StreamProducer",
     "StreamSegment",

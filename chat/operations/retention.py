@@ -12,7 +12,7 @@ from functools import partial
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from chat.access import api_tokens, sign_in
+from chat.access import api_tokens, browsers, sign_in
 from chat.access.oauth import clients, grants
 from chat.durable_streams.finding import remove_ended
 from chat.feed.reading import prune_feeds
@@ -78,6 +78,7 @@ POLICIES = (
     Policy(name="grants", count=partial(grants.prune_grants, dry_run=True), prune=grants.prune_grants),
     Policy(name="programs", count=partial(clients.prune_clients, dry_run=True), prune=clients.prune_clients),
     Policy(name="links", count=partial(sign_in.prune_links, dry_run=True), prune=sign_in.prune_links),
+    Policy(name="browsers", count=partial(browsers.prune_browsers, dry_run=True), prune=browsers.prune_browsers),
     Policy(name="invitations", count=partial(prune_invitations, dry_run=True), prune=prune_invitations),
     Policy(name="actions", count=lambda: expired_effects().count(), prune=prune_effects),
     Policy(name="rules", count=lambda: expired_rules().count(), prune=prune_rules),

@@ -364,12 +364,6 @@ def test_five_thousand_conversations_stay_quick(tab: ChatPage, live_product: Liv
     expect(tab.page.locator("#conversations .row-title")).to_have_text(["Number 4999"])
 
 
-def test_menu_leads_to_the_programs_that_a_person_has_connected(tab: ChatPage) -> None:
-    tab.page.locator("#user-menu").click()
-    tab.page.get_by_role("menuitem", name="Connected programs").click()
-    expect(tab.page.get_by_role("heading", name="Your programs")).to_be_visible()
-
-
 def test_what_is_unreadable_of_an_archive_leaves_its_buttons_in_view(tab: ChatPage, tmp_path: Path) -> None:
     broken = [archives.gpt_conversation(f"b{number}", [], "", title="Unbroken" * 12) for number in range(40)]
     (tmp_path / "export.zip").write_bytes(archives.zipped({"conversations.json": [archives.gpt_trip(), *broken]}))

@@ -13,9 +13,9 @@ from ninja.security.apikey import APIKeyCookie
 from ninja.security.http import HttpBearer
 from ninja.utils import check_csrf
 
-from chat.access import api_tokens
+from chat.access import api_tokens, browsers
 from chat.access.auth import Credential, bearer, page_is_allowed, require_user, session_credential, token_credential
-from chat.errors import OriginDenied, Unauthenticated
+from chat.errors import BrowserNeeded, OriginDenied, Unauthenticated
 from thinkproject.kernel.aio import db
 
 
@@ -99,6 +99,7 @@ def caller_by_session(request: HttpRequest) -> Caller | None:
         return None
     if check_csrf(request) is not None:
         raise AuthorizationError(message="The CSRF token is missing or wrong.")
+    browsers.note_seen(request, user)
     # `request.user` is lazy; what leaves here is the plain row.
     return Caller(user=user, credential=session_credential(request.session, user))
 
@@ -133,4 +134,12 @@ def caller_of(request: HttpRequest) -> Caller:
     caller = getattr(request, "auth", None)
     if not isinstance(caller, Caller):
         raise Unauthenticated
+    return caller
+
+
+def browser_caller_of(request: HttpRequest) -> Caller:
+    """Return who calls with a browser. Errors: `BrowserNeeded` for tokens, `Unauthenticated`."""
+    caller = caller_of(request)
+    if caller.credential.kind != "session":
+        raise BrowserNeeded
     return caller

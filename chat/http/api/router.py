@@ -17,6 +17,7 @@ from ninja.parser import Parser
 from chat.errors import Unauthenticated
 from chat.http.api.authentication import SessionAuth, TokenAuth, caller_by_token
 from chat.http.api.endpoints import (
+    account,
     agents,
     archives,
     compactions,
@@ -39,6 +40,7 @@ from chat.http.api.endpoints import (
     submissions,
     summaries,
     todos,
+    tokens,
     turns,
     undo,
 )
@@ -119,6 +121,8 @@ def build_router() -> Router:
     router.add_router("", settings.router)
     router.add_router("", summaries.router)
     router.add_router("", programs.router)
+    router.add_router("", tokens.router)
+    router.add_router("", account.router)
     return router
 
 

@@ -1,6 +1,5 @@
-"""The pages of consent: a program asks, a person decides; and the list of what was granted, to end it."""
+"""The page of consent: a program asks, a person decides. What was granted is listed in the settings."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -10,16 +9,16 @@ from django.contrib.auth.decorators import login_required
 from django.core import signing
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import NoReverseMatch
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_deny
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from chat.access.auth import require_user
 from chat.access.oauth import clients, grants
 from chat.access.oauth.grants import Consent
 from chat.access.oauth.scopes import SENTENCES, Scope, known_scopes
-from chat.errors import GrantNotFound
 from chat.http.auth_pages import home_url
 from chat.http.oauth.addresses import SALT, offered_agents, resource_of, title_of
 from chat.http.oauth.views import origin_of
@@ -78,22 +77,13 @@ def consent(request: HttpRequest) -> HttpResponseBase:
     return _back(request, asked, code=code)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-@xframe_options_deny
-@login_required
-def programs(request: HttpRequest) -> HttpResponse:
-    """The person's grants; POST ends one."""
-    user = require_user(request.user)
-    if request.method == "POST":
-        with suppress(GrantNotFound):  # it has ended, which is what was wanted
-            grants.revoke(grants.open_grant(user, request.POST.get("grant", "")).pk)
-        return redirect("oauth-programs")
-    rows = [
-        {"grant": row, "agent": title_of(row.agent), "abilities": [SENTENCES[s] for s in known_scopes(row.scopes)]}
-        for row in grants.live_grants(user)[:200]
-    ]
-    return render(request, "chat/programs.html", {"rows": rows, "home": home_url()})
+@require_safe
+def programs(_request: HttpRequest) -> HttpResponse:
+    """The former address of the list of grants. It is in the settings now, where a project has the pages."""
+    try:
+        return redirect("chat:settings-section", section="tokens")
+    except NoReverseMatch:
+        return redirect(home_url())
 
 
 def _given(signed: str) -> dict[str, Any]:

@@ -36,6 +36,8 @@ class Hers:
     rule_id: str
     member_id: str
     invitation_id: str
+    token_id: int
+    browser_id: str
 
     def fill(self, text: str) -> str:
         ids = {
@@ -64,6 +66,8 @@ class Hers:
             "content_id": self.content_id,
             "member_id": self.member_id,
             "invitation_id": self.invitation_id,
+            "token_id": self.token_id,
+            "browser_id": self.browser_id,
             "schedule_id": self.schedule.pk,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",

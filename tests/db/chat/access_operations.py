@@ -45,6 +45,8 @@ QUERIES = {  # parameters that an operation needs
 # (method, path of the API): body, for operations on one thing of a user
 GUARDED: dict[tuple[str, str], Any] = {
     ("DELETE", "/api/v1/programs/{grant_id}"): None,
+    ("DELETE", "/api/v1/tokens/{token_id}"): None,
+    ("DELETE", "/api/v1/account/browsers/{browser_id}"): None,
     **{
         ("POST", f"/api/v1/executors/{{name}}/{verb}"): {"job_id": "{job_id}", "fence": 1, **more}
         for verb, more in {"heartbeat": {}, "complete": {"output": "mine"}, "fail": {"message": "mine"}}.items()
@@ -276,6 +278,10 @@ APPROVERS = WRITERS | {
 # Operations without an id: they answer with the caller's own
 OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/programs"): None,
+    ("GET", "/api/v1/tokens"): None,
+    ("POST", "/api/v1/tokens"): {"name": "mine"},
+    ("GET", "/api/v1/account/browsers"): None,
+    ("DELETE", "/api/v1/account/browsers"): None,
     ("POST", "/api/v1/executors/{name}/claim"): {"tools": ["pay"]},
     ("GET", "/api/v1/agents"): None,
     ("POST", "/api/v1/invitations/accept"): {"secret": "hers"},

@@ -7,6 +7,8 @@ from typing import Any
 from django.apps import apps
 from django.contrib.sessions.models import Session as BrowserSession
 
+from chat.models import SignedInBrowser
+
 Rows = dict[str, dict[Any, tuple[Any, ...]]]
 
 
@@ -14,7 +16,7 @@ def all_rows() -> Rows:
     """Every row of every table, less browser sessions, which signing in writes."""
     found: Rows = {}
     for model in apps.get_models():
-        if model is not BrowserSession:
+        if model not in (BrowserSession, SignedInBrowser):
             columns = [field.attname for field in model._meta.concrete_fields]
             rows = model._base_manager.order_by("pk").values_list("pk", *columns)
             found[model._meta.label] = {row[0]: row for row in rows}

@@ -27,7 +27,7 @@ from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.mcp_servers.changes import read_soon
 from chat.members.services import add_member, invite
-from chat.models import AgentInstance, AgentRun, Membership, Role
+from chat.models import AgentInstance, AgentRun, Membership, Role, SignedInBrowser
 from chat.schedules.service import draft_of
 from chat.think import SessionSetup, StoredSkills
 from fibers.core.schedules.timing import Timing
@@ -72,6 +72,7 @@ PUBLIC = {
     "sign-out/": "ends one's own session",
     "mcp/oauth/start/<str:server_id>": "servers of one's own alone; tests in mcp/test_sign_in.py",
     "mcp/oauth/callback": "guarded by the state, the user and the session; tests in mcp/test_sign_in.py",
+    "oauth/programs": "leads to the settings",
     "oauth/authorize": "leads to the consent page; these: tests/db/chat/programs",
     "oauth/token": "guarded by the code or refresh token and the verifier",
     "oauth/register": "open to programs, and limited",
@@ -86,7 +87,6 @@ PUBLIC = {
 BY_NAME = {
     **dict.fromkeys(STREAMS, "streams and turns of one's own alone; tests in durable_streams/"),
     "oauth/consent": "the person's own decision; tests in programs/test_authorisation.py",
-    "oauth/programs": "one's own grants; tested there, too",
     "^agents/.+/get-messages$": "names are scoped to the caller; tested below",
     "^agents/.+/chat$": "the same; tests in test_use_chat_refusals.py",
     "^agents/.+/chat/.+/stream$": "the same",
@@ -173,7 +173,6 @@ def hers(
     question = ToolPause(status=CallStatus.ASKED, approval_id="apr_1")
     asked = ToolCall(call_id="alices-call", tool_name="pay", input={"amount": 1})
     call = pause_call(asked, question, turn_id=turn.pk, scope=instance.pk, owner_id=alice.pk)
-    api_tokens.create_token(alice, name="hers")
     _extensions(alice, instance)
     submission = make_turn(instance, status="pending", trigger="program", idempotency_key="hers", started_at=None)
     assert instance.session_id is not None
@@ -198,6 +197,7 @@ def hers(
         import_id=looked_through(alice.pk, SECRET[:50]),
         rule_id=PermissionRule.objects.create(level="owner", owner=alice, action="deny", key="x", pattern=SECRET).pk,
         **_people(alice, instance),
+        **_doors(alice),
         **_work(alice, instance),
         run=AgentRun.objects.create(
             parent=instance,
@@ -226,6 +226,13 @@ def _work(alice: User, instance: AgentInstance) -> dict[str, str]:
     """Background work of hers, and a call that a program of hers runs."""
     call = claimed_call(alice, instance, SECRET)
     return {"fiber_id": interrupted_fiber(alice, instance, SECRET), "job_id": call}
+
+
+def _doors(alice: User) -> dict[str, Any]:
+    """A token of Alice's, and a browser that she is signed in with."""
+    client_of(alice)
+    browser = SignedInBrowser.objects.get(user=alice)
+    return {"token_id": api_tokens.create_token(alice, name="hers")[0].pk, "browser_id": browser.pk}
 
 
 def _people(alice: User, instance: AgentInstance) -> dict[str, Any]:
@@ -442,7 +449,7 @@ def test_a_name_is_the_callers_own(hers: Hers, alice: User, bob: User) -> None:
 
 @pytest.mark.parametrize("route", sorted(PAGES))
 def test_a_page_shows_nothing_of_anybody_else(hers: Hers, alice: User, bob: User, route: str) -> None:
-    path = "/" + hers.fill(route.replace("<str:instance_id>", "{instance_id}"))
+    path = "/" + hers.fill(route.replace("<str:instance_id>", "{instance_id}").replace("<slug:section>", "tokens"))
     client = client_of(bob)
     before = all_rows()
     reply = client.get(path)

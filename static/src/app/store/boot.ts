@@ -25,7 +25,6 @@ export interface Boot {
     agents: string;
     files: string;
     logout: string;
-    programs: string;
     /** The administration and the description of the API, for staff; empty for others. */
     admin: string;
     docs: string;

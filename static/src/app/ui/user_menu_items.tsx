@@ -38,7 +38,6 @@ export function UserMenuItems({ close, chooseFile }: { close: () => void; choose
       {item("open", t("menu.import"), chooseFile)}
       {item("box", t("imports.title"), () => importArchive(app))}
       {item("save", t("exports.title-all"), () => exportConversations(app))}
-      {item("link", t("servers.programs"), () => location.assign(app.boot.urls.programs))}
       {app.boot.urls.admin && item("shield", t("menu.administration"), () => location.assign(app.boot.urls.admin))}
       {app.boot.urls.docs && item("code", t("menu.api"), () => location.assign(app.boot.urls.docs))}
       {item("keys", t("keys.title"), () => app.showShortcuts())}

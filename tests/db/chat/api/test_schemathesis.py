@@ -21,7 +21,7 @@ from chat.agents import Assistant
 from chat.files import attachments
 from chat.llm.scripted.model import ScriptedModel
 from chat.mcp_servers.changes import read_soon
-from chat.models import AgentInstance, AgentRun, TurnTrigger
+from chat.models import AgentInstance, AgentRun, SignedInBrowser, TurnTrigger
 from chat.schedules.service import draft_of
 from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs
@@ -32,6 +32,7 @@ from sessions_app.compactions.services import add_compaction
 from tests.budget import IS_LONG
 from tests.db.chat.conftest import CHUNKS, grant_of, interrupted_fiber, looked_through, say, stored_extension
 from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.secrets import encrypt
 from tools_app.calls.services import pause_call
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
@@ -93,6 +94,7 @@ class Things:
             outcome="ok",
             value=1,
         )
+        browser = SignedInBrowser.objects.create(user=alice, key_hash=new_id("key"), credential=encrypt('["x", ""]'))
         self.ids = {
             "name": name,
             "instance_id": instance.pk,
@@ -109,6 +111,8 @@ class Things:
             "compaction_id": compaction.id,
             "file_id": file.pk,
             "grant_id": grant_of(alice),
+            "token_id": api_tokens.create_token(alice, name="fuzz")[0].pk,
+            "browser_id": browser.pk,
             "import_id": looked_through(alice.pk, "export.json"),
             "label": "memory",
             "method": "getMcpServers",

@@ -257,15 +257,15 @@ async def test_a_person_ends_a_grant_and_nobody_elses(alice: User) -> None:
     _, tokens = await authorised(alice)
     grant = await OAuthGrant.objects.aget()
     bob = await Program().sign_in(await make_user("bob"))
-    assert "Tester" not in (await bob.browser.get("/oauth/programs")).content.decode()
-    await bob.browser.post("/oauth/programs", {"grant": grant.pk})
+    assert (await bob.browser.get("/api/v1/programs")).json() == []
+    assert (await bob.browser.delete(f"/api/v1/programs/{grant.pk}")).status_code == 404
     assert await names(tokens["access_token"])
+
+
+async def test_the_former_list_leads_to_the_settings(alice: User) -> None:
     hers = await Program().sign_in(alice)
-    page = (await hers.browser.get("/oauth/programs")).content.decode()
-    assert "Tester" in page
-    assert '<a class="button" href="/">Back to the conversations</a>' in page
-    await hers.browser.post("/oauth/programs", {"grant": grant.pk})
-    assert await _is_refused(tokens["access_token"])
+    reply = await hers.browser.get("/oauth/programs")
+    assert (reply.status_code, reply["Location"]) == (302, "/settings/tokens")
 
 
 async def test_the_api_lists_grants_and_ends_them(alice: User) -> None:

@@ -1,0 +1,61 @@
+"""API schemas of a person's account: tokens, and the browsers that are signed in."""
+
+from datetime import datetime
+from typing import Annotated
+
+from ninja import Field, Schema
+
+from chat.http.api.schemas.common import Input, Title
+
+
+class TokenIn(Input):
+    """A new token. `days`: how long it works; null: until it is revoked. `scopes`: empty: it may all that you may."""
+
+    name: Title
+    days: Annotated[int, Field(ge=1, le=3650)] | None = None
+    scopes: Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=20)] = []
+
+
+class TokenOut(Schema):
+    """A token that works. `prefix`: how its secret begins."""
+
+    id: int
+    name: str
+    prefix: str
+    scopes: list[str]
+    created_at: datetime
+    used_at: datetime | None
+    expires_at: datetime | None
+
+
+class NewTokenOut(TokenOut):
+    """A token that was made just now, with its secret, which is nowhere else."""
+
+    secret: str
+
+
+class BrowserOut(Schema):
+    """A browser that is signed in. `browser` and `system`: names, empty where they are not known.
+
+    `seen_at`: within some minutes. `is_current`: it makes this request.
+    """
+
+    id: str
+    browser: str
+    system: str
+    created_at: datetime
+    seen_at: datetime
+    is_current: bool
+
+
+class BrowsersOut(Schema):
+    """The last used first. `is_known`: false where this site keeps sessions in cookies alone, which are not listed."""
+
+    items: list[BrowserOut]
+    is_known: bool
+
+
+class SignedOut(Schema):
+    """The number of browsers that were signed out."""
+
+    count: int
