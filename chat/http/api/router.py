@@ -65,6 +65,49 @@ from thinkproject.kernel.jsonvalue import JSONObject, is_nested_deeper, load
 
 VERSION = "1.0.0"
 MAX_DEPTH = 100
+PARTS = (
+    instances,
+    agents,
+    members,
+    state,
+    sessions,
+    archives,
+    turns,
+    undo,
+    review,
+    todos,
+    tool_calls,
+    guard,
+    rules,
+    mcp_imports,  # before the ids of servers
+    mcp_servers,
+    mcp_contents,
+    schedules,
+    stream,
+    events,
+    submissions,
+    fibers,
+    executors,
+    runs,
+    files,
+    workspace,
+    workspaces,
+    executions,
+    skills,
+    extensions,
+    context,
+    memory,
+    preferences,
+    preview,
+    compactions,
+    search,
+    settings,
+    summaries,
+    programs,
+    tokens,
+    account,
+)
+"""In the order in which their addresses are tried."""
 
 __all__ = ["build_api", "build_router"]
 
@@ -83,46 +126,8 @@ class StrictParser(Parser):
 def build_router() -> Router:
     """All operations below `/api/v1/`."""
     router = Router(auth=[TokenAuth(), SessionAuth()])
-    router.add_router("", instances.router)
-    router.add_router("", agents.router)
-    router.add_router("", members.router)
-    router.add_router("", state.router)
-    router.add_router("", sessions.router)
-    router.add_router("", archives.router)
-    router.add_router("", turns.router)
-    router.add_router("", undo.router)
-    router.add_router("", review.router)
-    router.add_router("", todos.router)
-    router.add_router("", tool_calls.router)
-    router.add_router("", guard.router)
-    router.add_router("", rules.router)
-    router.add_router("", mcp_imports.router)  # before the ids of servers
-    router.add_router("", mcp_servers.router)
-    router.add_router("", mcp_contents.router)
-    router.add_router("", schedules.router)
-    router.add_router("", stream.router)
-    router.add_router("", events.router)
-    router.add_router("", submissions.router)
-    router.add_router("", fibers.router)
-    router.add_router("", executors.router)
-    router.add_router("", runs.router)
-    router.add_router("", files.router)
-    router.add_router("", workspace.router)
-    router.add_router("", workspaces.router)
-    router.add_router("", executions.router)
-    router.add_router("", skills.router)
-    router.add_router("", extensions.router)
-    router.add_router("", context.router)
-    router.add_router("", memory.router)
-    router.add_router("", preferences.router)
-    router.add_router("", preview.router)
-    router.add_router("", compactions.router)
-    router.add_router("", search.router)
-    router.add_router("", settings.router)
-    router.add_router("", summaries.router)
-    router.add_router("", programs.router)
-    router.add_router("", tokens.router)
-    router.add_router("", account.router)
+    for part in PARTS:
+        router.add_router("", part.router)
     return router
 
 
