@@ -72,9 +72,9 @@ def note_seen(request: HttpRequest, user: AbstractBaseUser) -> None:
     _remember(mark)
     moment = timezone.now()
     rows = SignedInBrowser.objects.filter(key_hash=mark)
-    if not rows.filter(seen_at__lt=moment - timedelta(seconds=SEEN_SECONDS)).update(seen_at=moment):
-        if not rows.exists():
-            _add(request, user)
+    is_noted = rows.filter(seen_at__lt=moment - timedelta(seconds=SEEN_SECONDS)).update(seen_at=moment)
+    if not is_noted and not rows.exists():
+        _add(request, user)
 
 
 def can_list() -> bool:

@@ -4,12 +4,11 @@ import pytest
 
 from chat.core.devices import device_of
 
-CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
-SAFARI = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/19.0 Safari/605.1.15"
-IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) {} Mobile/15E148 Safari/604.1"
-PHONE = (
-    "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) {}Chrome/140.0.0.0 Mobile Safari/537.36"
-)
+KIT, KIT_OF_APPLE = "AppleWebKit/537.36 (KHTML, like Gecko)", "AppleWebKit/605.1.15 (KHTML, like Gecko)"
+CHROME = f"Mozilla/5.0 (X11; Linux x86_64) {KIT} Chrome/140.0.0.0 Safari/537.36"
+SAFARI = f"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) {KIT_OF_APPLE} Version/19.0 Safari/605.1.15"
+IPHONE = f"Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) {KIT_OF_APPLE} {{}} Mobile/15E148 Safari/604.1"
+PHONE = f"Mozilla/5.0 (Linux; Android 10; K) {KIT} {{}}Chrome/140.0.0.0 Mobile Safari/537.36"
 
 
 @pytest.mark.parametrize(

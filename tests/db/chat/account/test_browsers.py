@@ -1,4 +1,4 @@
-"""Where a person is signed in: listed in words, signed out one by one or all at once, kept no longer than the session."""
+"""Where a person is signed in: listed in words, signed out one by one or all at once."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""A person's own tokens over the API: made with a browser alone, shown once, listed without secrets, revoked at once."""
+"""A person's own tokens over the API: made with a browser alone, shown once, revoked at once."""
 
 from typing import Any
 
