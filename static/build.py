@@ -35,6 +35,7 @@ STYLES = (
     "pickers.css",
     "approvals.css",
     "settings.css",
+    "account.css",
     "conversation.css",
     "message.css",
     "tools.css",

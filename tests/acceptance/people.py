@@ -24,6 +24,11 @@ def session_of(user: User) -> str:
     return str(session.session_key)
 
 
+def another_session(user_id: int) -> str:
+    """The key of a further session of a user's."""
+    return session_of(User.objects.get(pk=user_id))
+
+
 def make_many(count: int) -> list[tuple[int, str]]:
     """Make people that only have a session; returns their ids and its keys."""
     known = User.objects.filter(username__startswith="person").count()

@@ -10,6 +10,7 @@ const DAY = 86_400_000;
 type Format = Intl.DateTimeFormatOptions;
 const CLOCK: Format = { hour: "numeric", minute: "2-digit" };
 const DAY_AND_MONTH: Format = { day: "numeric", month: "long" };
+const DAY_OF_YEAR: Format = { day: "numeric", month: "long", year: "numeric" };
 const FULL: Format = { dateStyle: "long", timeStyle: "short" };
 const ISO_DAY: Format = { year: "numeric", month: "2-digit", day: "2-digit" };
 const MONTH_AND_YEAR: Format = { month: "long", year: "numeric" };
@@ -59,6 +60,9 @@ export function timeLabel(iso: string | number, now = new Date()): string {
     ? time
     : t("common.day-and-time", { day: dateText(date, DAY_AND_MONTH), time });
 }
+
+/** Day, month and year of an instant. */
+export const dayText = (iso: string): string => dateText(new Date(iso), DAY_OF_YEAR);
 
 /** Day, year and time of an instant. */
 export const fullTime = (iso: string | number): string => dateText(new Date(iso), FULL);

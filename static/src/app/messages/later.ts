@@ -2,6 +2,7 @@
 // may say them (a test reads the imports).
 
 import { addMessages } from "../lib/i18n.ts";
+import account from "./en/account.json" with { type: "json" };
 import answer from "./en/answer.json" with { type: "json" };
 import approvals from "./en/approvals.json" with { type: "json" };
 import background from "./en/background.json" with { type: "json" };
@@ -30,6 +31,7 @@ import todos from "./en/todos.json" with { type: "json" };
 import undo from "./en/undo.json" with { type: "json" };
 
 export const later = {
+  ...account,
   ...answer,
   ...approvals,
   ...background,

@@ -28,6 +28,18 @@ export const SECTIONS: readonly SettingsSection[] = [
     load: async () => (await import("./own.ts")).MemorySection,
   },
   { name: "rules", label: "rules.title", icon: "shield", load: async () => (await import("./own.ts")).RulesSection },
+  {
+    name: "tokens",
+    label: "account.tokens-title",
+    icon: "key",
+    load: async () => (await import("./tokens.tsx")).TokensSection,
+  },
+  {
+    name: "sessions",
+    label: "account.browsers",
+    icon: "globe",
+    load: async () => (await import("./browsers.tsx")).BrowsersSection,
+  },
 ];
 
 export const sectionNamed = (name: string): SettingsSection | undefined => SECTIONS.find((item) => item.name === name);
