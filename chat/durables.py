@@ -12,8 +12,11 @@ from chat.background.queue import run_queued
 from chat.background.recovery import note_lost, recover_lost
 from chat.background.rows import id_of, members, routes
 from chat.background.runs import run_method
+from chat.conversations.account_removal import remove_account
 from chat.conversations.archive_run import import_archive, look_through
+from chat.conversations.data_export_run import export_everything
 from chat.core.durable_names import (
+    ACCOUNT_REMOVAL_FIBER,
     AGENT_FIBER,
     AGENT_FIBER_DONE,
     AGENT_FIBER_SEALED,
@@ -26,6 +29,7 @@ from chat.core.durable_names import (
     ARCHIVE_RUN_FIBER,
     ARCHIVE_SCAN_FIBER,
     COMPACT_FIBER,
+    DATA_EXPORT_FIBER,
     DECLARED_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
@@ -152,6 +156,20 @@ async def look_through_archive(context: FiberContext) -> JSONValue:
 async def import_archive_of(context: FiberContext) -> JSONValue:
     """Import an archive, a conversation at a time."""
     await import_archive(context)
+    return None
+
+
+@durable(DATA_EXPORT_FIBER)
+async def export_everything_of(context: FiberContext) -> JSONValue:
+    """Write the export of everything of a person's."""
+    await export_everything(context)
+    return None
+
+
+@durable(ACCOUNT_REMOVAL_FIBER)
+async def remove_account_of(context: FiberContext) -> JSONValue:
+    """Remove an account that its person has closed."""
+    await remove_account(context)
     return None
 
 

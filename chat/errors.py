@@ -4,6 +4,7 @@ ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · RunNotFound · AttachmentNotFound
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
                   │  BrowserNeeded · SignInNeeded · SignInNotFound · TokenNotFound · ExportNotFound
+                  │  LastAdministrator
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
                   │  RoleNeeded · AnswerDenied · MemberNotFound · InvitationNotFound · UndoBusy · UndoImpossible
                   │  AnswersIncomplete · StreamTaken · PreferenceInvalid
@@ -165,6 +166,12 @@ class ExportNotFound(ChatError, NotFound):
     """There is no such export, or it was removed."""
 
     code = "export_not_found"
+
+
+class LastAdministrator(ChatError, Conflict):
+    """You are the only administrator of this site. Make another person one first."""
+
+    code = "last_administrator"
 
 
 class OriginDenied(ChatError, Denied):

@@ -9,6 +9,7 @@ from chat.files import attachments
 from chat.instances.rows import descendants, key_of
 from chat.instances.runs import forget_runs_of
 from chat.models import AgentInstance, Revert, Turn
+from chat.operations.data_exports import forget_exports
 from chat.operations.reverts import forget_reverts
 from chat.turns.admission.admission import cancel_all, stopping
 from chat.turns.state.deletion import BATCH, delete_turns
@@ -47,6 +48,7 @@ def remove_all_of_owner(owner_id: Any) -> None:
     """
     for root in AgentInstance.objects.filter(owner_id=owner_id, parent=None).order_by("pk"):
         delete_instance(root)
+    forget_exports(owner_id)
     stop_all_of_owner(owner_id, reason="owner_deleted")
 
 

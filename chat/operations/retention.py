@@ -21,6 +21,7 @@ from chat.members.services import prune_invitations
 from chat.models import Turn
 from chat.operations.archives import prune_archives
 from chat.operations.conf import retention_settings
+from chat.operations.data_exports import prune_exports
 from chat.operations.ended_runs import expired_children, prune_children
 from chat.operations.reverts import expired_reverts, prune_reverts
 from chat.streams.logs.database_log import prunable_segments, prune_segments
@@ -84,6 +85,7 @@ POLICIES = (
     Policy(name="rules", count=lambda: expired_rules().count(), prune=prune_rules),
     Policy(name="messages", count=lambda: None, prune=prune_unreached),
     Policy(name="archives", count=partial(prune_archives, dry_run=True), prune=prune_archives),
+    Policy(name="exports", count=partial(prune_exports, dry_run=True), prune=prune_exports),
     Policy(name="imports", count=lambda: None, prune=prune_unfinished),
     Policy(name="runs", count=lambda: expired_children().count(), prune=prune_children),
     Policy(name="fibers", count=lambda: None, prune=lambda: sweep().pruned),

@@ -29,6 +29,19 @@ def another_session(user_id: int) -> str:
     return session_of(User.objects.get(pk=user_id))
 
 
+def give_password(user_id: int, password: str) -> str:
+    """Give a user a password, which ends the sessions so far; returns the name."""
+    user = User.objects.get(pk=user_id)
+    user.set_password(password)
+    user.save()
+    return str(user.username)
+
+
+def is_there(name: str) -> bool:
+    """Whether there is a user of this name."""
+    return User.objects.filter(username=name).exists()
+
+
 def make_many(count: int) -> list[tuple[int, str]]:
     """Make people that only have a session; returns their ids and its keys."""
     known = User.objects.filter(username__startswith="person").count()

@@ -38,6 +38,7 @@ class Hers:
     invitation_id: str
     token_id: int
     browser_id: str
+    export_id: str
 
     def fill(self, text: str) -> str:
         ids = {
@@ -68,6 +69,7 @@ class Hers:
             "invitation_id": self.invitation_id,
             "token_id": self.token_id,
             "browser_id": self.browser_id,
+            "export_id": self.export_id,
             "schedule_id": self.schedule.pk,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",

@@ -47,6 +47,8 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("DELETE", "/api/v1/programs/{grant_id}"): None,
     ("DELETE", "/api/v1/tokens/{token_id}"): None,
     ("DELETE", "/api/v1/account/browsers/{browser_id}"): None,
+    ("GET", "/api/v1/account/exports/{export_id}/file"): None,
+    ("DELETE", "/api/v1/account/exports/{export_id}"): None,
     **{
         ("POST", f"/api/v1/executors/{{name}}/{verb}"): {"job_id": "{job_id}", "fence": 1, **more}
         for verb, more in {"heartbeat": {}, "complete": {"output": "mine"}, "fail": {"message": "mine"}}.items()
@@ -280,6 +282,10 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/programs"): None,
     ("GET", "/api/v1/tokens"): None,
     ("POST", "/api/v1/tokens"): {"name": "mine"},
+    ("GET", "/api/v1/account"): None,
+    ("POST", "/api/v1/account/delete"): {"password": "guessed"},
+    ("GET", "/api/v1/account/exports"): None,
+    ("POST", "/api/v1/account/exports"): None,
     ("GET", "/api/v1/account/browsers"): None,
     ("DELETE", "/api/v1/account/browsers"): None,
     ("POST", "/api/v1/executors/{name}/claim"): {"tools": ["pay"]},

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.core.files.base import ContentFile
 from django.test import Client
 from django.utils import timezone
 
@@ -20,7 +21,8 @@ from chat.access.oauth.scopes import Scope
 from chat.agent.base import InstanceKey
 from chat.conversations.archive_imports import take_in
 from chat.instances.rows import ensure_instance
-from chat.models import AgentInstance, ArchiveImport, Turn
+from chat.models import AgentInstance, ArchiveImport, DataExport, Turn
+from chat.operations.data_exports import FOLDER as EXPORTS
 from chat.reads import snapshots
 from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs
@@ -33,6 +35,7 @@ from tests.db.chat.sockets import Open, opening_sockets
 from tests.db.chat.use_chat import Page
 from thinkproject.api import api
 from thinkproject.kernel.ids import new_id
+from thinkproject.kernel.object_storage import object_storage
 from tools_app.core.extensions.manifest import parse_manifest
 from tools_app.core.extensions.surface import Surface
 from tools_app.extensions.services import hash_of
@@ -241,6 +244,15 @@ def looked_through(owner_id: int, name: str) -> str:
     row = take_in(owner_id, io.BytesIO(b"[]"), name=name)
     ArchiveImport.objects.filter(pk=row.pk).update(preview=preview)
     return row.pk
+
+
+def finished_export(owner_id: int, content: bytes) -> str:
+    """An export of everything that can be downloaded, with this content."""
+    name = object_storage().save(f"{EXPORTS}/{new_id('obj')}", ContentFile(content))
+    row = DataExport.objects.create(
+        owner_id=owner_id, storage_name=name, byte_size=len(content), finished_at=timezone.now()
+    )
+    return str(row.pk)
 
 
 def grant_of(user: User) -> str:

@@ -1,4 +1,4 @@
-"""API schemas of a person's account: tokens, and the browsers that are signed in."""
+"""API schemas of a person's account: tokens, the browsers that are signed in, the export and the end of it all."""
 
 from datetime import datetime
 from typing import Annotated
@@ -59,3 +59,47 @@ class SignedOut(Schema):
     """The number of browsers that were signed out."""
 
     count: int
+
+
+class AccountOut(Schema):
+    """Your account, and what would go with it. `has_password`: false where a sign-in of a moment ago stands for one.
+
+    `is_fresh`: the sign-in of this browser is that young. `memberships`: conversations of others that you would leave.
+    """
+
+    name: str
+    has_password: bool
+    is_fresh: bool
+    conversations: int
+    files: int
+    file_bytes: int
+    workspaces: int
+    memberships: int
+    is_last_administrator: bool
+
+
+class AccountDeleteIn(Input):
+    """Your password; empty for an account without one."""
+
+    password: Annotated[str, Field(max_length=4_096)] = ""
+
+
+class DataExportOut(Schema):
+    """An export of everything. `status`: `writing`, `ready` or `failed`. `done` of `total` pieces are written.
+
+    `expires_at`: when it is removed.
+    """
+
+    id: str
+    status: str
+    done: int
+    total: int
+    byte_size: int
+    created_at: datetime
+    expires_at: datetime
+
+
+class DataExportsOut(Schema):
+    """There is one export at most: a new one takes the place of the former."""
+
+    items: list[DataExportOut]

@@ -30,7 +30,15 @@ from fibers.core.schedules.timing import Timing
 from fibers.schedules.services import create_schedule
 from sessions_app.compactions.services import add_compaction
 from tests.budget import IS_LONG
-from tests.db.chat.conftest import CHUNKS, grant_of, interrupted_fiber, looked_through, say, stored_extension
+from tests.db.chat.conftest import (
+    CHUNKS,
+    finished_export,
+    grant_of,
+    interrupted_fiber,
+    looked_through,
+    say,
+    stored_extension,
+)
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.secrets import encrypt
 from tools_app.calls.services import pause_call
@@ -113,6 +121,7 @@ class Things:
             "grant_id": grant_of(alice),
             "token_id": api_tokens.create_token(alice, name="fuzz")[0].pk,
             "browser_id": browser.pk,
+            "export_id": finished_export(alice.pk, b"a zip"),
             "import_id": looked_through(alice.pk, "export.json"),
             "label": "memory",
             "method": "getMcpServers",
