@@ -77,6 +77,7 @@ from chat.turns.background.titles import write_title
 from chat.turns.delegation.ending import deliver, settle_run, wake_parent
 from chat.turns.delegation.stopping import stop_all_of
 from chat.turns.delegation.watching import check_limits
+from chat.turns.execution.asking_with import with_keys_of_owner, with_keys_of_turn
 from chat.turns.execution.begin import begin_claimed, mark_never_started
 from chat.turns.execution.context_window import auto_compaction_is_on
 from chat.turns.execution.recovery import budget_of_turn
@@ -117,7 +118,8 @@ RESUME_SECONDS = 15 * 60.0
 )
 async def run_turn(context: FiberContext) -> JSONValue:
     """Answer one request."""
-    return await TurnRun(context, make_agent).run()
+    async with with_keys_of_turn(context):
+        return await TurnRun(context, make_agent).run()
 
 
 @durable(RESPONSE_FIBER)
@@ -134,14 +136,16 @@ async def run_response_hook(context: FiberContext) -> JSONValue:
 @durable(TITLE_FIBER)
 async def write_title_of(context: FiberContext) -> JSONValue:
     """Write the title of a conversation; nothing waits for it."""
-    await write_title(context, make_agent)
+    async with with_keys_of_owner(context):
+        await write_title(context, make_agent)
     return None
 
 
 @durable(SUMMARY_FIBER)
 async def write_summary_of(context: FiberContext) -> JSONValue:
     """Write the summary of a conversation for people; nothing waits for it."""
-    await write_summary(context, make_agent)
+    async with with_keys_of_owner(context):
+        await write_summary(context, make_agent)
     return None
 
 
@@ -398,14 +402,15 @@ async def compact(context: FiberContext) -> JSONValue:
         return None
     await notify_hook(agent, "on_start")
     try:
-        done = await compact_session(
-            agent,
-            payload["session_id"],
-            trigger=trigger,
-            instructions=payload.get("instructions", ""),
-            user_id=payload.get("user_id"),
-            also=lambda done: context.record_in(COMPACTED, {"compaction_id": done.compaction_id}),
-        )
+        async with with_keys_of_owner(context):
+            done = await compact_session(
+                agent,
+                payload["session_id"],
+                trigger=trigger,
+                instructions=payload.get("instructions", ""),
+                user_id=payload.get("user_id"),
+                also=lambda done: context.record_in(COMPACTED, {"compaction_id": done.compaction_id}),
+            )
     except CompactionFailed as error:
         raise Failed(error.code, error.message, is_final=True) from error
     return None if done is None else {"compaction_id": done.compaction_id}

@@ -4,7 +4,7 @@ ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · RunNotFound · AttachmentNotFound
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
                   │  BrowserNeeded · SignInNeeded · SignInNotFound · TokenNotFound · ExportNotFound
-                  │  LastAdministrator
+                  │  LastAdministrator · KeyNotFound
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
                   │  RoleNeeded · AnswerDenied · MemberNotFound · InvitationNotFound · UndoBusy · UndoImpossible
                   │  AnswersIncomplete · StreamTaken · PreferenceInvalid
@@ -160,6 +160,12 @@ class TokenNotFound(ChatError, NotFound):
     """There is no such token, or it was revoked."""
 
     code = "token_not_found"
+
+
+class KeyNotFound(ChatError, NotFound):
+    """You have no key for this provider, or this site takes none for it."""
+
+    code = "key_not_found"
 
 
 class ExportNotFound(ChatError, NotFound):

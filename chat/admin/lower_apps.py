@@ -22,6 +22,7 @@ from chat.admin.tool_calls import ToolCallAdmin
 from chat.background.recovery import NOT_RESTARTED, RETRIES_EXHAUSTED
 from chat.conversations import compactions
 from chat.core.durable_names import (
+    ACCOUNT_REMOVAL_FIBER,
     AGENT_FIBER,
     AGENT_FIBER_DONE,
     AGENT_FIBER_SEALED,
@@ -34,6 +35,7 @@ from chat.core.durable_names import (
     ARCHIVE_RUN_FIBER,
     ARCHIVE_SCAN_FIBER,
     COMPACT_FIBER,
+    DATA_EXPORT_FIBER,
     DECLARED_FIBER,
     EXPIRY_FIBER,
     MCP_FIBER,
@@ -99,6 +101,8 @@ WORK: dict[str, Text] = {
     EFFECT: _("An effect of a queryset"),
     STREAM_LEASE_FIBER: _("A look at the lease of a subscription of streams"),
     ARCHIVE_RUN_FIBER: _("An import of an archive"),
+    DATA_EXPORT_FIBER: _("An export of everything of a person's"),
+    ACCOUNT_REMOVAL_FIBER: _("The removal of an account"),
     MCP_READ_FIBER: _("A content of an MCP server"),
     SCHEDULED_FIBER: _("A run of a schedule"),
     DECLARED_FIBER: _("A look for declared tasks"),

@@ -159,6 +159,7 @@ ELSEWHERE: Final = {
     "think_tools.StoredWorkspace": "each is a zip of its files",
     "think_chat.DataExport": "the export itself",
     "think_chat.TurnSeen": "a mark of what was looked at",
+    "think_chat.ProviderKey": "a secret",
     "think_chat.SignInLink": "a secret",
     "think_chat.MessageCount": "counters of limits",
     "think_chat.StreamSubscription": "addresses of programs, with their secrets",

@@ -15,7 +15,8 @@ class LLMSettings:
     """Model that `default` stands for, as `provider/model`. Set it to choose one."""
 
     providers: ClassVar[Setting[dict[str, JSONObject]]] = Setting("THINK_PROVIDERS", {})
-    """More providers by name: `{name: {base_url, api_key, api, can_call_tools, ...}}`. Set it for your own servers."""
+    """More providers by name: `{name: {base_url, api_key, api, can_call_tools, ...}}`; with `own_keys` people may use
+    keys of their own, for `openai` too: `{openai: {own_keys: true}}`. Set it for your own servers."""
 
     model_limits: ClassVar[Setting[dict[str, JSONObject]]] = Setting("THINK_MODEL_LIMITS", {})
     """Tokens that models take, by the beginning of `provider/model`: `{name: {context, output, input}}`. Set it for

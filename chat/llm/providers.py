@@ -4,7 +4,7 @@ Adding one that speaks Chat Completions needs no code: `THINK_PROVIDERS` names i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from chat.errors import ModelNotConfigured
@@ -52,10 +52,17 @@ def split_name(name: str) -> tuple[str, str]:
     return provider, model
 
 
-def route(provider: str, credentials: Credentials, custom: Mapping[str, JSONObject]) -> Route:
-    """Find a provider's endpoint. Errors: `ModelNotConfigured`, naming the missing setting."""
-    if provider in custom:
-        return _custom(provider, custom[provider])
+def route(provider: str, credentials: Credentials, custom: Mapping[str, JSONObject], *, own_key: str = "") -> Route:
+    """Find a provider's endpoint. `own_key`: of a person's, instead of the site's.
+
+    Errors: `ModelNotConfigured`, naming the missing setting.
+    """
+    entry = custom.get(provider)
+    if own_key:
+        credentials = replace(credentials, openai_api_key=own_key)
+        entry = None if entry is None else {**entry, "api_key": own_key}
+    if entry is not None and not (provider == "openai" and "base_url" not in entry):  # else it only says who has keys
+        return _custom(provider, entry)
     if provider == "openai":
         return _openai(credentials)
     if provider == "local":

@@ -25,9 +25,10 @@ from chat.llm.catalogue import KnownModel, declared_inputs, known_model
 from chat.llm.conf import llm_settings
 from chat.llm.discovery import Choice, ChoiceKind, configured_choice, load_choice, no_choice
 from chat.llm.endpoint import Endpoint
-from chat.llm.health import resting_models
+from chat.llm.health import RestingModels, resting_models
 from chat.llm.model_limits import declared_limits, with_output
 from chat.llm.model_memory import NOTHING, Learned, ModelMemory, declaration_mark, model_memory
+from chat.llm.own_keys import has_own_keys, own_key
 from chat.llm.providers import Credentials, Route, route, split_name
 from chat.llm.server_facts import inquire
 from chat.llm.wrappers import POLICY, Retrying, SchemaByTool, StallGuard
@@ -85,7 +86,10 @@ def _fallbacks(choices: Sequence[str | LanguageModel]) -> LanguageModel:
             models.append(Unusable(name_of(choice) or str(choice), error))
     if not models:
         raise ModelNotConfigured("The list of models is empty.")
-    return models[0] if len(models) == 1 else Fallbacks(models, resting_models)
+    if len(models) == 1:
+        return models[0]
+    # What fails with a key of a person's may answer all others.
+    return Fallbacks(models, RestingModels() if has_own_keys() else resting_models)
 
 
 def _named(
@@ -94,7 +98,7 @@ def _named(
     """The adapter of a model; `memory` and `observe` as it takes them."""
     choice = default_choice()
     provider, model = split_name(name)
-    found = route(provider, _credentials(choice), llm_settings.providers)
+    found = route(provider, _credentials(choice), llm_settings.providers, own_key=own_key(provider))
     endpoint = _as_seen_by(name, found.endpoint)
     # Importing `openai` is a third of a process' start, and most processes call no model.
     if found.uses_responses:
@@ -113,6 +117,14 @@ def endpoint_of(name: str) -> Endpoint | None:
     """
     found = _route_of(name)
     return None if found is None else _as_seen_by(name.strip(), found.endpoint)
+
+
+def endpoint_with_key(provider: str, key: str) -> Endpoint | None:
+    """The endpoint of a provider with a key of a person's; `None` for one that is not configured."""
+    try:
+        return route(provider, _credentials(default_choice()), llm_settings.providers, own_key=key).endpoint
+    except ModelNotConfigured:
+        return None
 
 
 def apart(name: str, memory: ModelMemory, observe: Callable[[str], None]) -> "HttpModel":

@@ -1,6 +1,6 @@
 """Tables of the chat app. Columns, constraints and derived properties only: writes happen in services."""
 
-from chat.models.account import DataExport, SignedInBrowser
+from chat.models.account import DataExport, ProviderKey, SignedInBrowser
 from chat.models.conversations import (
     AgentInstance,
     ApiToken,
@@ -55,6 +55,7 @@ __all__ = [
     "OAuthGrant",
     "OAuthToken",
     "PersonPreferences",
+    "ProviderKey",
     "Revert",
     "Role",
     "SignInLink",

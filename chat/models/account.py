@@ -1,4 +1,4 @@
-"""Tables of people's accounts: where they are signed in, and the exports of all that is theirs."""
+"""Tables of people's accounts: where they are signed in, the exports of all that is theirs, their keys."""
 
 from django.conf import settings
 from django.db import models
@@ -69,3 +69,25 @@ class DataExport(models.Model):
 
     def __str__(self) -> str:
         return self.pk
+
+
+class ProviderKey(models.Model):
+    """A key of a person's own for a provider of models, encrypted. `ending`: its last characters, to be shown."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("owner"), on_delete=models.CASCADE, related_name="+"
+    )
+    provider = models.CharField(_("provider"), max_length=100)
+    secret = models.TextField()
+    ending = models.CharField(max_length=8)
+    created_at = models.DateTimeField(_("created"), default=timezone.now)
+    tried_at = models.DateTimeField(null=True, blank=True)
+    outcome = models.CharField(max_length=16, blank=True, default="")  # of the last trial
+
+    class Meta:
+        verbose_name = _("key for a provider")
+        verbose_name_plural = _("keys for providers")
+        constraints = [models.UniqueConstraint(fields=["user", "provider"], name="think_provider_key")]
+
+    def __str__(self) -> str:
+        return f"{self.provider} of {self.user_id}"

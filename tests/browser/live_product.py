@@ -111,6 +111,7 @@ def start_product(folder: Path) -> Iterator[LiveProduct]:
         "OPENAI_API_KEY": "scripted",
         "THINK_MODEL": "openai/scripted",
         "THINK_MODELS": "openai/scripted,openai/gpt-5,openai/gpt-5-mini,openai/gpt-4o",
+        "THINK_PROVIDERS": '{"openai": {"own_keys": true}}',
         "THINK_APPS": "tests.acceptance.desk",
         "THINK_TITLE_MODEL": "none",
         "THINK_MADE_UP_LANGUAGES": "1",

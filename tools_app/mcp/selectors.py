@@ -38,6 +38,12 @@ def own_servers(owner_id: Any) -> list[McpServer]:
     return list(McpServer.objects.filter(mine | Q(scope=McpScope.SITE)).order_by("created_at", "pk"))
 
 
+def servers_of_person(owner_id: Any) -> list[McpServer]:
+    """The servers of each of a user's conversations, of all together, and the site's. One query."""
+    mine = Q(owner_id=owner_id) | Q(scope=McpScope.SITE)
+    return list(McpServer.objects.filter(mine).order_by("name", "created_at", "pk"))
+
+
 def find_for(server_id: str, instance_id: str, owner_id: Any) -> McpServer:
     """One of a conversation's servers. Errors: `McpServerNotFound`."""
     server = McpServer.objects.filter(_condition(instance_id, owner_id), pk=server_id).first()

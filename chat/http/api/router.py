@@ -18,6 +18,7 @@ from chat.errors import Unauthenticated
 from chat.http.api.authentication import SessionAuth, TokenAuth, caller_by_token
 from chat.http.api.endpoints import (
     account,
+    account_tools,
     agents,
     archives,
     compactions,
@@ -31,6 +32,7 @@ from chat.http.api.endpoints import (
     preferences,
     preview,
     programs,
+    provider_keys,
     review,
     search,
     sessions,
@@ -106,6 +108,8 @@ PARTS = (
     programs,
     tokens,
     account,
+    account_tools,
+    provider_keys,
 )
 """In the order in which their addresses are tried."""
 

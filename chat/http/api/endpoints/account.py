@@ -75,7 +75,7 @@ def account_get(request: HttpRequest) -> AccountOut:
 
 
 @router.post(
-    "/account/delete", response={202: None}, operation_id="delete_account", openapi_extra=declares(403, 409, 429)
+    "/account/delete", response={204: None}, operation_id="delete_account", openapi_extra=declares(403, 409, 429)
 )
 def account_delete(request: HttpRequest, data: AccountDeleteIn) -> object:
     """Delete your account with everything in it. Only with a browser, and with your password.
@@ -85,7 +85,7 @@ def account_delete(request: HttpRequest, data: AccountDeleteIn) -> object:
     user = browser_caller_of(request).user
     require_again(request, user, data.password)
     account_removal.begin_removal(user)
-    return Status(202, None)
+    return Status(204, None)
 
 
 @router.get("/account/exports", response=DataExportsOut, operation_id="list_data_exports")

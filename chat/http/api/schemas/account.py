@@ -1,11 +1,12 @@
 """API schemas of a person's account: tokens, the browsers that are signed in, the export and the end of it all."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from ninja import Field, Schema
 
 from chat.http.api.schemas.common import Input, Title
+from chat.http.api.schemas.mcp import McpServerOut
 
 
 class TokenIn(Input):
@@ -103,3 +104,49 @@ class DataExportsOut(Schema):
     """There is one export at most: a new one takes the place of the former."""
 
     items: list[DataExportOut]
+
+
+class ProviderKeyIn(Input):
+    """A key for a provider."""
+
+    key: Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class ProviderKeyOut(Schema):
+    """A stored key. `ending`: its last characters. `outcome` of the last trial: `works`, `refused`, `unreachable`."""
+
+    ending: str
+    created_at: datetime
+    tried_at: datetime | None
+    outcome: str
+
+
+class ProviderOut(Schema):
+    """A provider for which you may use a key of your own. `models`: those of it that this site offers to choose."""
+
+    provider: str
+    models: list[str]
+    key: ProviderKeyOut | None
+
+
+class PlacedServerOut(Schema):
+    """An MCP server. `instance_id`: the conversation that has it, with its title; empty: all, or everybody's."""
+
+    server: McpServerOut
+    instance_id: str
+    title: str
+
+
+class PlacedExtensionOut(Schema):
+    """An extension of yours. `instance_id`: the conversation that has it, with its title; empty: all of yours.
+
+    `is_banned`: an administrator has disabled its source.
+    """
+
+    name: str
+    description: str
+    scope: Literal["instance", "user"]
+    enabled: bool
+    is_banned: bool
+    instance_id: str
+    title: str

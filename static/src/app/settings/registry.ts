@@ -29,6 +29,18 @@ export const SECTIONS: readonly SettingsSection[] = [
   },
   { name: "rules", label: "rules.title", icon: "shield", load: async () => (await import("./own.ts")).RulesSection },
   {
+    name: "keys",
+    label: "account.keys",
+    icon: "sliders",
+    load: async () => (await import("./keys.tsx")).KeysSection,
+  },
+  {
+    name: "tools",
+    label: "account.tools",
+    icon: "tool",
+    load: async () => (await import("./all_tools.tsx")).ToolsSection,
+  },
+  {
     name: "tokens",
     label: "account.tokens-title",
     icon: "key",
@@ -39,6 +51,12 @@ export const SECTIONS: readonly SettingsSection[] = [
     label: "account.browsers",
     icon: "globe",
     load: async () => (await import("./browsers.tsx")).BrowsersSection,
+  },
+  {
+    name: "data",
+    label: "account.data",
+    icon: "save",
+    load: async () => (await import("./your_data.tsx")).YourDataSection,
   },
 ];
 

@@ -39,7 +39,7 @@ async def mcp_list(request: HttpRequest, instance_id: str) -> list[McpServerOut]
     def read() -> list[McpServer]:
         return selectors.servers_for(open_instance(user, instance_id).pk, user.pk)
 
-    return await db(lambda: _shown(request, read()))
+    return await db(lambda: shown_servers(request, read()))
 
 
 @router.post(_LIST, response=McpServerOut, operation_id="add_mcp_server", openapi_extra=_CHANGES)
@@ -55,13 +55,13 @@ async def mcp_add(request: HttpRequest, instance_id: str, data: McpServerIn) -> 
         _check_may_add(instance)
         return _add(data, place_of(instance), user.pk)
 
-    return await db(lambda: _shown(request, [add()])[0])
+    return await db(lambda: shown_servers(request, [add()])[0])
 
 
 @router.patch(_ONE, response=McpServerOut, operation_id="change_mcp_server", openapi_extra=_CHANGES)
 async def mcp_change(request: HttpRequest, instance_id: str, server_id: str, data: McpServerPatch) -> McpServerOut:
     """Enable or disable one of a conversation's servers, trust it, accept its tools, give it a client for sign-ins."""
-    return await db(lambda: _shown(request, [_change(_own(request, instance_id, server_id), data)])[0])
+    return await db(lambda: shown_servers(request, [_change(_own(request, instance_id, server_id), data)])[0])
 
 
 @router.delete(_ONE, response={204: None}, operation_id="remove_mcp_server", openapi_extra=_CHANGES)
@@ -79,13 +79,13 @@ async def mcp_connect(request: HttpRequest, instance_id: str, server_id: str) ->
         instance = open_instance(user, instance_id)
         return _connect(selectors.find_for(server_id, instance.pk, user.pk), user.pk)
 
-    return await db(lambda: _shown(request, [connect()])[0])
+    return await db(lambda: shown_servers(request, [connect()])[0])
 
 
 @router.get("/mcp-servers", response=list[McpServerOut], operation_id="list_own_mcp_servers")
 async def own_mcp_list(request: HttpRequest) -> list[McpServerOut]:
     """The MCP servers that all your conversations have, and the site's."""
-    return await db(lambda: _shown(request, selectors.own_servers(caller_of(request).user.pk)))
+    return await db(lambda: shown_servers(request, selectors.own_servers(caller_of(request).user.pk)))
 
 
 @router.post("/mcp-servers", response=McpServerOut, operation_id="add_own_mcp_server", openapi_extra=_CHANGES)
@@ -98,7 +98,7 @@ async def own_mcp_add(request: HttpRequest, data: McpServerIn) -> McpServerOut:
         user_id = caller_of(request).user.pk
         return _add(data, Place(owner_id=user_id), user_id)
 
-    return await db(lambda: _shown(request, [add()])[0])
+    return await db(lambda: shown_servers(request, [add()])[0])
 
 
 @router.patch(
@@ -106,7 +106,7 @@ async def own_mcp_add(request: HttpRequest, data: McpServerIn) -> McpServerOut:
 )
 async def own_mcp_change(request: HttpRequest, server_id: str, data: McpServerPatch) -> McpServerOut:
     """Enable or disable one of your servers, trust it, accept its tools, give it a client for sign-ins."""
-    return await db(lambda: _shown(request, [_change(_of_user(request, server_id), data)])[0])
+    return await db(lambda: shown_servers(request, [_change(_of_user(request, server_id), data)])[0])
 
 
 @router.delete(
@@ -126,7 +126,7 @@ async def own_mcp_remove(request: HttpRequest, server_id: str) -> object:
 async def own_mcp_connect(request: HttpRequest, server_id: str) -> McpServerOut:
     """Have a worker connect again to one of your servers or the site's, now."""
     user_id = caller_of(request).user.pk
-    return await db(lambda: _shown(request, [_connect(selectors.find_own(server_id, user_id), user_id)])[0])
+    return await db(lambda: shown_servers(request, [_connect(selectors.find_own(server_id, user_id), user_id)])[0])
 
 
 @router.delete("/mcp-servers/{server_id}/sign-in", response={204: None}, operation_id="sign_out_of_mcp_server")
@@ -195,7 +195,8 @@ async def _remove(server: McpServer) -> object:
     return Status(204, None)
 
 
-def _shown(request: HttpRequest, servers: list[McpServer]) -> list[McpServerOut]:
+def shown_servers(request: HttpRequest, servers: list[McpServer]) -> list[McpServerOut]:
+    """Servers as the caller sees them. One query, and one more where people sign in."""
     user_id = caller_of(request).user.pk
     views = selectors.views_of(servers, user_id)
     return [_out(request, view, server) for view, server in zip(views, servers, strict=True)]
