@@ -149,7 +149,8 @@ def test_the_pages_live_below_the_prefix(port: int, ann: dict[str, str]) -> None
         "agents": "/desk/agents/",
         "files": "/desk/api/files/",
         "logout": "/desk/sign-out/",
-        "programs": "/desk/oauth/programs",
+        "admin": "",
+        "docs": "",
     }
     assert [part["text"] for part in boot["messages"]["items"][-1]["parts"] if part["type"] == "text"] == [
         "Hello from the host."

@@ -21,6 +21,7 @@ from tests.acceptance.programs.clients import endpoint
 from tests.chromium import require_chromium
 
 SECONDS = 120
+NO_PROGRAMS = "None so far. A program that wants access asks you in your browser."
 PHONE = {"viewport": {"width": 360, "height": 740}}
 
 
@@ -138,7 +139,7 @@ async def test_a_person_authorises_a_program_in_a_browser_and_ends_it(make_produ
             reply = await http.post(product.url("/oauth/token"), data=stolen)
             assert reply.json()["error"] == "invalid_grant"
         await page.goto(product.url("/oauth/programs"))
-        assert "There are none." in await page.inner_text("main")  # a reused token ended the grant
+        await page.get_by_text(NO_PROGRAMS).wait_for()  # a reused token ended the grant
         async with using(product, auth) as client:
             # A call outlives its access token, and not its grant.
             begun = asyncio.Event()
@@ -146,8 +147,9 @@ async def test_a_person_authorises_a_program_in_a_browser_and_ends_it(make_produ
             await begun.wait()
             assert len(asked) == 2
             await page.goto(product.url("/oauth/programs"))
-            await page.get_by_role("button", name="End").click()
-            await page.get_by_text("There are none.").wait_for()
+            await page.get_by_role("button", name="End the access of").click()
+            await page.get_by_role("dialog").get_by_role("button", name="End").click()
+            await page.get_by_text(NO_PROGRAMS).wait_for()
             ended = await call
             assert (ended.is_error, ended.structured_content["error"]) == (True, "unauthenticated")
         async with using(product, auth) as client:
