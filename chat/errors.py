@@ -18,13 +18,17 @@ ThinkError
                                   · ModelsExhausted
 """
 
+import math
 from typing import Final
 
 from thinkproject.kernel.errors import Conflict, Denied, Invalid, NotFound, ThinkError, Unavailable
+from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.phrases import Phrase
 
 BUSY: Final = Phrase("The server is very busy. Try again in a moment.")
 """The answer of every door to more than the server can take."""
+LIMIT_SECONDS: Final = 60
+"""When to ask again at a limit whose end is not known."""
 
 
 class ChatError(ThinkError):
@@ -371,10 +375,26 @@ class OutputInvalid(ChatError, Invalid):
 
 
 class QuotaExceeded(ChatError, Conflict):
-    """You have reached a limit."""
+    """You have reached a limit. Data: `retry_after_seconds`, and whether it `passes` by itself.
+
+    A limit of pace, or of what is at work at a time, is raised with `retry_after_seconds`. One of room is raised
+    without: it ends when its person makes some, and the time is only when asking again is no nuisance.
+    """
 
     code = "quota_exceeded"
     http_status = 429
+
+    def __init__(
+        self, message: str | Phrase = "", *, retry_after_seconds: float | None = None, **data: JSONValue
+    ) -> None:
+        passes = retry_after_seconds is not None
+        wait = LIMIT_SECONDS if retry_after_seconds is None else max(1, math.ceil(retry_after_seconds))
+        super().__init__(message, retry_after_seconds=wait, passes=passes, **data)
+
+
+def limit_wait(error: ThinkError) -> float | None:
+    """When to ask again, in seconds, where the error is a limit. For frames of sockets, which have no headers."""
+    return error.data["retry_after_seconds"] if isinstance(error, QuotaExceeded) else None
 
 
 class BudgetReached(ChatError, Conflict):

@@ -29,6 +29,9 @@ RECOUNT: Final = timedelta(hours=1)
 RECOUNT_AT_LIMIT: Final = timedelta(minutes=1)
 """The same where the total says that there is no room: it may have been made."""
 
+ENDS_SOON_SECONDS: Final = 30
+"""When to ask again where something has to end first, at a time that is not known."""
+
 _NO_LIMIT: Final = 2**62
 
 _COUNTER: Final = Columns(MessageCount)
@@ -74,7 +77,10 @@ def check_fiber_quota(owner_id: int | None) -> None:
     # Bounded, as above.
     if limit and mine.filter(finished_at=None).order_by()[limit - 1 : limit].exists():
         raise QuotaExceeded(
-            Phrase("You can have {limit} pieces of background work at a time. Wait until some have ended.", limit=limit)
+            Phrase(
+                "You can have {limit} pieces of background work at a time. Wait until some have ended.", limit=limit
+            ),
+            retry_after_seconds=ENDS_SOON_SECONDS,
         )
     recent = mine.filter(created_at__gt=Now() - timedelta(minutes=1)).order_by()
     if pace and recent[pace - 1 : pace].exists():
@@ -135,12 +141,13 @@ def count_messages(owner_id: int, count: int, byte_count: int, *, paced: int | N
             max_messages=conf.messages_per_user,
             max_bytes=conf.messages_quota_bytes,
         )
+    age = (timezone.now() - _counter_of(owner_id).minute_started_at).total_seconds()
     raise QuotaExceeded(
         Phrase(
-            "You can store {limit} messages within a minute. Wait a moment, then try again.",
+            "You can store {limit} messages within a minute.",
             limit=conf.messages_per_minute,
         ),
-        retry_after_seconds=60,
+        retry_after_seconds=min(60.0, 60 - age),
     )
 
 

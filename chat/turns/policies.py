@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from chat.agent.base import InstanceKey
@@ -26,7 +27,7 @@ from fibers.models import Fiber
 from thinkproject.kernel.jsonvalue import load
 from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
-from thinkproject.kernel.statements import Columns, Statement
+from thinkproject.kernel.statements import Columns, Statement, read_instant
 
 _NOTHING: Final = Decimal(0)
 COUNTED: Final = {"is_counted": True}  # in the metadata of a fiber that a person asked for: it counts like a message
@@ -119,15 +120,15 @@ class TurnsPerMinute:
         if not limit or user_id is None:
             return
         lock_owner(user_id)
-        lately = _asked_lately(user_id, is_delegated=not is_own)
-        if lately >= limit and not is_own:
-            raise QuotaExceeded(
-                Phrase("Agents have started {limit} turns for you within a minute, as many as they may.", limit=limit)
-            )
-        if lately >= limit:
-            raise QuotaExceeded(
-                Phrase("You have sent {limit} messages within a minute. Wait a moment, then try again.", limit=limit)
-            )
+        lately = asked_lately(user_id, is_delegated=not is_own)
+        if len(lately) < limit:
+            return
+        text = (
+            "You have sent {limit} messages within a minute."
+            if is_own
+            else "Agents have started {limit} turns for you within a minute, as many as they may."
+        )
+        raise QuotaExceeded(Phrase(text, limit=limit), retry_after_seconds=_seconds_until_room(lately, limit))
 
     def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
         """Steps are not limited here."""
@@ -135,25 +136,34 @@ class TurnsPerMinute:
 
 _ASKED: Final = (TURN_FIBER, SUMMARY_FIBER, COMPACT_FIBER)
 _FIBERS_OF_A_MINUTE: Final = Statement(
-    "SELECT name, CASE WHEN name = %s AND share IS NOT NULL THEN '' ELSE metadata END FROM think_fibers_fiber"
+    "SELECT name, CASE WHEN name = %s AND share IS NOT NULL THEN '' ELSE metadata END, :instant_of_created_at:"
+    " FROM think_fibers_fiber"
     " WHERE owner_id = %s AND created_at > :later: AND name IN (%s, %s, %s)"
 )
 _OWNER: Final = Columns(Fiber, ("owner_id",))
 
 
-def _asked_lately(owner_id: int, *, is_delegated: bool) -> int:
-    """Number of this user's turns and other fibers started in the last minute, or of the delegated ones. Uses an index.
+def asked_lately(owner_id: int, *, is_delegated: bool = False) -> list[str]:
+    """Instants at which this user's turns of the last minute were asked for, or the delegated ones.
 
-    Only fibers without a share can be delegated turns, so the metadata of others is not read.
+    Shape: texts for `read_instant`. Requested summaries and the like count as well. Uses an index. Only fibers without
+    a share can be delegated turns, so the metadata of others is not read.
     """
     owner = _OWNER.prepare({"owner_id": owner_id})[0]
-    asked = _FIBERS_OF_A_MINUTE.all(TURN_FIBER, owner, -60.0, *_ASKED)
-    found = [(name, load(metadata) if metadata else {}) for name, metadata in asked]
-    delegated: int = sum(DELEGATED.items() <= facts.items() for _, facts in found)
-    if is_delegated:
-        return delegated
-    counted: int = sum(name == TURN_FIBER or COUNTED.items() <= facts.items() for name, facts in found)
-    return counted - delegated
+    found = []
+    for name, metadata, created_at in _FIBERS_OF_A_MINUTE.all(TURN_FIBER, owner, -60.0, *_ASKED):
+        facts = load(metadata) if metadata else {}
+        is_delegate = DELEGATED.items() <= facts.items()
+        is_counted = name == TURN_FIBER or COUNTED.items() <= facts.items()
+        if is_delegate if is_delegated else is_counted and not is_delegate:
+            found.append(created_at)
+    return found
+
+
+def _seconds_until_room(asked: list[str], limit: int) -> float:
+    """When so many of these are a minute old that one more is within the limit."""
+    last_in_the_way = read_instant(sorted(asked, reverse=True)[limit - 1])
+    return max(1.0, 60.0 - (timezone.now() - last_in_the_way).total_seconds())
 
 
 class SessionBudget:

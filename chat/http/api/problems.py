@@ -6,7 +6,6 @@
 import math
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Final
 
 from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent
 from django.http import Http404, HttpRequest, HttpResponse
@@ -14,23 +13,24 @@ from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
+from chat.errors import LIMIT_SECONDS
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
 from thinkproject.kernel.languages import translate
 from thinkproject.kernel.phrases import Phrase
 
 CONTENT_TYPE = "application/problem+json"
-RETRY_SECONDS: Final = 60
-"""`Retry-After` where the end of the limit is unknown."""
 _CODES = {400: "bad_request", 401: "unauthenticated", 403: "denied", 404: "not_found", 413: "too_large", 429: "quota"}
 
 
 def problem(status: int, code: str, detail: str | Phrase, data: JSONObject | None = None) -> HttpResponse:
     """Build a problem response, its detail in the language of the request. A 401 names the bearer scheme.
 
-    `retry_after_seconds` in data becomes `Retry-After`, which every 429 has.
+    Every 429 has `retry_after_seconds` in its data; where that is, `Retry-After` is the same.
     """
-    data = data or {}
+    data = dict(data or {})
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        data.setdefault("retry_after_seconds", LIMIT_SECONDS)
     body = {
         "type": f"urn:think:error:{code}",
         "title": HTTPStatus(status).phrase,
@@ -42,7 +42,7 @@ def problem(status: int, code: str, detail: str | Phrase, data: JSONObject | Non
     response = HttpResponse(dump(body), status=status, content_type=CONTENT_TYPE)
     if status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = 'Bearer realm="think"'
-    wait = data.get("retry_after_seconds", RETRY_SECONDS if status == HTTPStatus.TOO_MANY_REQUESTS else None)
+    wait = data.get("retry_after_seconds")
     if wait is not None:
         response["Retry-After"] = str(math.ceil(wait))  # the header takes whole seconds
     return response

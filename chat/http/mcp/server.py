@@ -95,7 +95,9 @@ class _Boundary:
         except (MCPError, ValidationError):
             raise
         except ThinkError as error:
-            raise MCPError(types.INTERNAL_ERROR, translate(error.phrase), {"error": error.code}) from error
+            raise MCPError(
+                types.INTERNAL_ERROR, translate(error.phrase), {"error": error.code, **error.data}
+            ) from error
         except Exception as error:  # what was raised may be a path, a query, a secret
             logger.exception("request failed", extra={"action": "mcp_request_failed", "method": ctx.method})
             raise MCPError(types.INTERNAL_ERROR, "Something went wrong.") from error

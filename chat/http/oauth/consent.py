@@ -73,7 +73,10 @@ def consent(request: HttpRequest) -> HttpResponseBase:
         code = grants.create_grant(require_user(request.user), agreed)
     except ThinkError as error:
         refusal = translate(error.phrase)
-        return render(request, "chat/consent.html", {"refusal": refusal}, status=error.response_status)
+        response = render(request, "chat/consent.html", {"refusal": refusal}, status=error.response_status)
+        if "retry_after_seconds" in error.data:
+            response["Retry-After"] = str(error.data["retry_after_seconds"])
+        return response
     return _back(request, asked, code=code)
 
 

@@ -22,7 +22,7 @@ from chat.agent.registry import is_served
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import sdk_frames
 from chat.core.wire.sdk_frames import Abort, Resume, SdkFrame, Send
-from chat.errors import BUSY, FrameInvalid
+from chat.errors import BUSY, FrameInvalid, limit_wait
 from chat.http.usechat import posts
 from chat.http.usechat.playback import LOST, Playback, Player
 from chat.instance.instance import make_agent
@@ -145,9 +145,8 @@ class PageRequests:
             context = ChatErrorContext(
                 request_id=request_id, stage="persist", messages_persisted=False, code=error.code
             )
-            await self._send(
-                sdk_frames.error(request_id, await user_facing_error(self._admitted.agent, error, context))
-            )
+            text = await user_facing_error(self._admitted.agent, error, context)
+            await self._send(sdk_frames.error(request_id, text, retry_after_seconds=limit_wait(error)))
             return
         except DatabaseError:  # one refused request is no reason to lose the socket
             logger.exception("turn not admitted", extra={"action": "turn_not_admitted"})

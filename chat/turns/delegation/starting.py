@@ -13,6 +13,7 @@ from chat.core.durable_names import RUN_WATCH_FIBER, TURN_FIBER
 from chat.errors import ChatError, InputInvalid, QuotaExceeded, TurnConflict
 from chat.instances.addresses import MAX_HOPS, is_name
 from chat.instances.notifications import group_of, notify_run
+from chat.instances.quota import ENDS_SOON_SECONDS
 from chat.instances.rows import ensure_instance, hold_instance
 from chat.instances.runs import MAX_RETRIES, end_run_as
 from chat.models import AgentInstance, Turn
@@ -127,7 +128,9 @@ def _admit(parent_key: InstanceKey, request: RunRequest, run: AgentRun) -> None:
     if limit and run.owner_id is not None:
         lock_owner(run.owner_id)
         if AgentRun.objects.filter(owner_id=run.owner_id, finished_at=None).count() > limit:
-            raise QuotaExceeded(Phrase("You have {limit} runs of agents under way.", limit=limit))
+            raise QuotaExceeded(
+                Phrase("You have {limit} runs of agents under way.", limit=limit), retry_after_seconds=ENDS_SOON_SECONDS
+            )
     run.child, run.turn = child, admission.turn
     AgentRun.objects.filter(pk=run.pk).update(child=child, turn=admission.turn)
 

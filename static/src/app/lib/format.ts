@@ -76,6 +76,15 @@ export function duration(ms: number): string {
   return t("common.minutes-seconds", { minutes: Math.floor(seconds / 60), seconds: seconds % 60 });
 }
 
+/** What is left, as 0:42, 12:05 or 1:02:05: whole seconds, the one that has begun counted. */
+export function countdown(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
+  const two = { minimumIntegerDigits: 2 };
+  const rest = number(seconds % 60, two);
+  return hours ? `${number(hours)}:${number(minutes, two)}:${rest}` : `${number(minutes)}:${rest}`;
+}
+
 const SECONDS = { second: 1, minute: 60, hour: 3_600, day: 86_400 } as const;
 
 /** How far away an instant is, in the largest unit that fits: "in 2 days", "5 minutes ago". */

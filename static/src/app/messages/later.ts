@@ -17,6 +17,7 @@ import guard from "./en/guard.json" with { type: "json" };
 import histories from "./en/histories.json" with { type: "json" };
 import imports from "./en/imports.json" with { type: "json" };
 import keys from "./en/keys.json" with { type: "json" };
+import limits from "./en/limits.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
 import menu from "./en/menu.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
@@ -46,6 +47,7 @@ export const later = {
   ...histories,
   ...imports,
   ...keys,
+  ...limits,
   ...memory,
   ...menu,
   ...panel,

@@ -5,7 +5,7 @@ import { t } from "../lib/i18n.ts";
 import { ownZone } from "../lib/own_zone.ts";
 import type { RawInstance } from "../store/instances.ts";
 import type { RawPage } from "../store/path.ts";
-import type { JsonObject, ModelChoice } from "../store/types.ts";
+import type { JsonObject, Limit, ModelChoice } from "../store/types.ts";
 import type { components } from "./openapi.d.ts";
 
 export type Schemas = components["schemas"];
@@ -19,19 +19,29 @@ export class ApiError extends Error {
   readonly status: number;
   /** As in docs/reference/errors.md, or "". */
   readonly code: string;
+  /** Of a refusal because of a limit alone. */
+  readonly limit: Limit | null;
 
-  constructor(kind: ErrorKind, message: string, { status = 0, code = "" } = {}) {
+  constructor(
+    kind: ErrorKind,
+    message: string,
+    { status = 0, code = "", limit = null }: { status?: number; code?: string; limit?: Limit | null } = {},
+  ) {
     super(message);
     this.kind = kind;
     this.status = status;
     this.code = code;
+    this.limit = limit;
   }
 
-  /** Whether the same request may succeed later. */
+  /** Whether the same request may succeed later without anyone doing anything. */
   get isTemporary(): boolean {
-    return this.kind === "offline" || this.kind === "broken" || this.status === 429;
+    return this.kind === "offline" || this.kind === "broken" || this.limit?.passes === true;
   }
 }
+
+/** The limit that a request met, if that is why it failed. */
+export const limitOf = (error: unknown): Limit | null => (error instanceof ApiError ? error.limit : null);
 
 /** Whether what was thrown may pass by itself. */
 export const isTemporary = (error: unknown): boolean =>
@@ -48,7 +58,18 @@ interface Problem {
   title?: string;
   message?: string;
   code?: string;
-  data?: { errors?: { message?: string }[] };
+  data?: { errors?: { message?: string }[]; retry_after_seconds?: number; passes?: boolean };
+}
+
+const UNKNOWN_WAIT = 60; // seconds, for a proxy that limits and does not say until when
+
+/** Tell the page of a limit. What has asked learns of it first, and may show it itself. */
+function limitIn(text: string, body: Problem | null, response: Response): Limit {
+  const seconds = body?.data?.retry_after_seconds ?? (Number(response.headers.get("retry-after")) || UNKNOWN_WAIT);
+  const passes = body?.data?.passes ?? true;
+  const limit: Limit = { text, endsAt: Date.now() + seconds * 1_000, passes, isShown: false };
+  dispatchEvent(new CustomEvent<Limit>("limit", { detail: limit }));
+  return limit;
 }
 
 async function problem(response: Response): Promise<ApiError> {
@@ -68,7 +89,9 @@ async function problem(response: Response): Promise<ApiError> {
   }
   const kind = status >= 500 ? "broken" : "refused";
   const fallback = kind === "broken" ? t("common.server-broken") : t("common.server-refused");
-  return new ApiError(kind, text || fallback, { status, code: body?.code ?? "" });
+  const message = text || fallback;
+  const limit = status === 429 ? limitIn(message, body, response) : null;
+  return new ApiError(kind, message, { status, code: body?.code ?? "", limit });
 }
 
 type Query = Record<string, string | number | boolean | null | undefined>;
@@ -343,7 +366,8 @@ export function formOf(file: File): FormData {
 }
 
 async function settle<Answer>(request: XMLHttpRequest): Promise<Answer> {
-  const response = new Response(request.responseText, { status: request.status });
+  const headers = { "retry-after": request.getResponseHeader("retry-after") ?? "" };
+  const response = new Response(request.responseText, { status: request.status, headers });
   if (!response.ok) throw await problem(response);
   return await response.json() as Answer;
 }

@@ -1,6 +1,7 @@
 // Short notices at the foot of the page, and what is only said to those who listen to it.
 
 import { Store } from "../lib/store.ts";
+import { limitOf, messageOf } from "../net/api.ts";
 
 const SHOWN_MS = 6_000;
 const MOST_LINES = 12; // of the live region: older ones were read
@@ -24,8 +25,10 @@ export class Notices extends Store {
     setTimeout(() => this.close(notice.id), action ? SHOWN_MS * 2 : SHOWN_MS);
   }
 
-  /** Show why something did not work. */
-  fail = (error: unknown): void => this.show(error instanceof Error ? error.message : String(error));
+  /** Show why something did not work. A limit is shown as such, whatever met it (`limits.ts`). */
+  fail = (error: unknown): void => {
+    if (!limitOf(error)) this.show(messageOf(error));
+  };
 
   close(id: number): void {
     if (!this.items.some((item) => item.id === id)) return;

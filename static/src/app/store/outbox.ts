@@ -4,10 +4,11 @@
 import { Due } from "../lib/busy.ts";
 import { EventStore } from "../lib/event_store.ts";
 import { recall, remember } from "../lib/storage.ts";
-import { type ApiError, isTemporary, messageOf } from "../net/api.ts";
+import { type ApiError, isTemporary, limitOf, messageOf } from "../net/api.ts";
 import type { OutboxEntry } from "./types.ts";
 
 const HASTY_WAIT = 4_000;
+const MARGIN = 500; // after the end of a limit: clocks differ
 const RETRY_STEPS = [1000, 2000, 5000, 10_000, 20_000];
 
 /** What is written down of an entry. */
@@ -41,13 +42,13 @@ export class Outbox extends EventStore<{ change: undefined }> {
     super();
     this.#key = keyOf(path);
     this.#deliver = deliver;
-    this.entries = keptEntries(path).map((entry) => ({ ...entry, state: "waiting", error: "", tries: 0 }));
+    this.entries = keptEntries(path).map((entry) => ({ ...entry, state: "waiting", error: "", tries: 0, limit: null }));
     addEventListener("online", this.#wake);
     if (this.entries.length) this.#due.set(this.#wake, 0);
   }
 
   add(entry: KeptEntry): void {
-    this.#put([...this.entries, { ...entry, state: "sending", error: "", tries: 0 }]);
+    this.#put([...this.entries, { ...entry, state: "sending", error: "", tries: 0, limit: null }]);
     this.flush();
   }
 
@@ -67,7 +68,7 @@ export class Outbox extends EventStore<{ change: undefined }> {
   }
 
   retry(requestId: string): void {
-    this.#change(requestId, { state: "waiting", tries: 0, error: "" });
+    this.#change(requestId, { state: "waiting", tries: 0, error: "", limit: null });
     this.flush();
   }
 
@@ -119,12 +120,19 @@ export class Outbox extends EventStore<{ change: undefined }> {
       return true;
     } catch (error) {
       if (signal.aborted && !this.#closed) return await this.#send(entry);
+      const limit = limitOf(error);
+      if (limit) limit.isShown = true; // at the message
       if (!isTemporary(error)) {
-        this.#change(requestId, { state: "refused", error: messageOf(error) });
+        this.#change(requestId, { state: "refused", error: messageOf(error), limit });
         return true;
       }
+      if (limit) {
+        this.#change(requestId, { state: "waiting", error: "", limit });
+        if (!this.#closed) this.#due.set(this.#wake, Math.max(MARGIN, limit.endsAt - Date.now() + MARGIN));
+        return false;
+      }
       const isLine = (error as ApiError).kind === "offline";
-      this.#change(requestId, { state: "waiting", error: isLine ? "" : messageOf(error), tries: tries + 1 });
+      this.#change(requestId, { state: "waiting", error: isLine ? "" : messageOf(error), tries: tries + 1, limit });
       if (!this.#closed) this.#due.set(this.#wake, RETRY_STEPS[Math.min(tries, RETRY_STEPS.length - 1)]);
       return false;
     } finally {

@@ -2,7 +2,7 @@
 
 import { isTool } from "./fold.ts";
 import { linesOf } from "./overlays.ts";
-import type { Compaction, Message, OutboxEntry } from "./types.ts";
+import type { Compaction, Limit, Message, OutboxEntry } from "./types.ts";
 
 /**
  * How a message that has no place yet is on its way: "behind" and "queued" wait on the server, behind the answer that runs or
@@ -16,6 +16,8 @@ export interface MessageRow {
   pending: Pending;
   /** Why it was refused. */
   error: string;
+  /** It waits for a limit to end. */
+  limit: Limit | null;
   /** Nothing of the same answer stands above it. */
   isFirst: boolean;
   /** The answer goes on in the next message: its turn ended with a question, and another took it up. */
@@ -52,13 +54,13 @@ const NONE: readonly Message[] = [];
 export function rowsOf(shown: Shown): Row[] {
   const rows: Row[] = [];
   const ids = new Set<string>();
-  const put = (message: Message, pending: Pending = "", error = "") => {
+  const put = (message: Message, pending: Pending = "", error = "", limit: Limit | null = null) => {
     if (ids.has(message.id)) return;
     ids.add(message.id);
-    rows.push({ kind: "message", message, pending, error, isFirst: true, isContinued: false, earlier: NONE });
+    rows.push({ kind: "message", message, pending, error, limit, isFirst: true, isContinued: false, earlier: NONE });
   };
   const onTheirWay = shown.isElsewhere ? [] : shown.entries.filter((entry) => entry.shown);
-  const putEntry = (entry: OutboxEntry) => put(entry.shown!, entry.state, entry.error);
+  const putEntry = (entry: OutboxEntry) => put(entry.shown!, entry.state, entry.error, entry.limit);
   const lines = linesOf(shown.messages, shown.compactions);
   for (const message of shown.messages) {
     // An answer may come before the page was read again: what it answers stands above it all the same.

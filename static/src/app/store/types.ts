@@ -307,6 +307,17 @@ export interface StoredFile {
   note?: string;
 }
 
+/** A limit that was reached. Who shows it where it belongs sets `isShown`; any other is shown at the foot of the page. */
+export interface Limit {
+  /** What the limit is, in the server's words. */
+  text: string;
+  /** When the same may be asked again, in milliseconds since the epoch. */
+  endsAt: number;
+  /** It ends by itself; else one has to make room. */
+  passes: boolean;
+  isShown: boolean;
+}
+
 /** A message on its way. `shown`: what stands for it in the list; null where it adds no message. */
 export interface OutboxEntry {
   requestId: string;
@@ -315,6 +326,8 @@ export interface OutboxEntry {
   state: "sending" | "waiting" | "refused" | "accepted";
   error: string;
   tries: number;
+  /** What keeps it from being sent, if that is a limit. */
+  limit: Limit | null;
   acceptedAt?: number;
 }
 

@@ -12,6 +12,8 @@ export { FindBar } from "./find_bar.tsx";
 export { Grip } from "./grip.tsx";
 export { GuardBar } from "./guard_bar.tsx";
 export { HistoriesButton } from "./histories.tsx";
+export { LimitNotes } from "./limit_note.tsx";
+export { LimitNote } from "./limit_note.tsx";
 export { InnerQuestions } from "./inner_questions.tsx";
 export { PlanBar } from "./plan_bar.tsx";
 export { Panel } from "../panels/panel.tsx";

@@ -8,7 +8,7 @@ import { isLongText } from "../lib/long_text.ts";
 import { follow } from "../lib/store.ts";
 import type { Pending } from "../store/rows.ts";
 import { textOf } from "../store/text_of.ts";
-import type { Message } from "../store/types.ts";
+import type { Limit, Message } from "../store/types.ts";
 import { AgentMark } from "./agent_mark.tsx";
 import { memo } from "./memo.ts";
 import { MessageFoot, PendingFoot } from "./message_foot.tsx";
@@ -21,6 +21,7 @@ export interface MessageProps {
   message: Message;
   pending: Pending;
   error: string;
+  limit: Limit | null;
   isFirst: boolean;
   isContinued: boolean;
   earlier: readonly Message[];
@@ -44,7 +45,7 @@ function MessageItem(props: MessageProps) {
       <Head {...props} />
       <Body context={context} message={message} isLast={props.isLast} opened={opened.current} />
       {pending
-        ? <PendingFoot context={context} message={message} pending={pending} error={props.error} />
+        ? <PendingFoot context={context} message={message} pending={pending} error={props.error} limit={props.limit} />
         : <MessageFoot context={context} message={message} earlier={earlier} isContinued={props.isContinued} />}
     </li>
   );

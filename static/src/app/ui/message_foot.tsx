@@ -6,7 +6,7 @@ import { t } from "../lib/i18n.ts";
 import { isCompact } from "../lib/media.ts";
 import type { Pending } from "../store/rows.ts";
 import { turnOf } from "../store/turn_sum.ts";
-import type { Message, TurnFacts } from "../store/types.ts";
+import type { Limit, Message, TurnFacts } from "../store/types.ts";
 import { Icon, IconButton } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
 import { actionsOf, type MessageAction } from "./message_actions.ts";
@@ -15,6 +15,7 @@ import { MenuButton } from "./popover.tsx";
 import { Siblings } from "./siblings.tsx";
 
 const Grip = lazy(async () => (await import("./later.ts")).Grip);
+const LimitNote = lazy(async () => (await import("./later.ts")).LimitNote);
 
 const PENDING = {
   behind: "message.queued-behind",
@@ -29,21 +30,26 @@ interface PendingProps {
   message: Message;
   pending: Exclude<Pending, "">;
   error: string;
+  limit: Limit | null;
 }
 
 /** How a message is on its way, and how to take it back. */
-export function PendingFoot({ context: { app }, message, pending, error }: PendingProps) {
+export function PendingFoot({ context: { app }, message, pending, error, limit }: PendingProps) {
   const { sending } = app;
   return (
     <div class="message-foot">
-      <span class="muted">
-        {error
-          ? t(pending === "waiting" ? "message.not-yet-sent" : "message.not-sent", { reason: error })
-          : t(message.turn?.delivery === "steer" ? "message.steers" : PENDING[pending as keyof typeof PENDING])}
-      </span>
+      {limit ? <LimitNote limit={limit} isMessage /> : (
+        <span class="muted">
+          {error
+            ? t(pending === "waiting" ? "message.not-yet-sent" : "message.not-sent", { reason: error })
+            : t(message.turn?.delivery === "steer" ? "message.steers" : PENDING[pending as keyof typeof PENDING])}
+        </span>
+      )}
       {(pending === "refused" || pending === "waiting") && (
         <>
-          <button type="button" class="quiet" onClick={() => sending.resend(message)}>{t("common.try-again")}</button>
+          {!limit?.passes && (
+            <button type="button" class="quiet" onClick={() => sending.resend(message)}>{t("common.try-again")}</button>
+          )}
           <button type="button" class="quiet" onClick={() => sending.takeBack(message)}>
             {t("message.take-back")}
           </button>

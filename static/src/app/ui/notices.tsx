@@ -4,11 +4,16 @@ import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { useApp } from "./context.ts";
 import { IconButton } from "./icon.tsx";
+import { lazy } from "./lazy.tsx";
+
+const LimitNotes = lazy(async () => (await import("./later.ts")).LimitNotes);
 
 export function NoticeRegion() {
-  const notices = follow(useApp().notices);
+  const { limits, notices } = useApp();
+  follow(notices);
   return (
     <div id="notices" class="notices" role="status">
+      {follow(limits).items.length > 0 && <LimitNotes />}
       {notices.items.map(({ id, text, action }) => (
         <div class="notice" key={id}>
           <p>{text}</p>

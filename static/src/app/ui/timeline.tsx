@@ -144,6 +144,7 @@ function Rows({ app, conversation, reader, rows, list }: Omit<ListProps, "scroll
               message={row.message}
               pending={row.pending}
               error={row.error}
+              limit={row.limit}
               isFirst={row.isFirst}
               isContinued={row.isContinued}
               earlier={row.earlier}
