@@ -36,6 +36,7 @@ STYLES = (
     "approvals.css",
     "settings.css",
     "account.css",
+    "usage.css",
     "conversation.css",
     "message.css",
     "tools.css",

@@ -70,6 +70,15 @@ def approvals(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @never_cache
+@csp_update(_TRUSTED_TYPES)
+@login_required
+def work(request: HttpRequest) -> HttpResponse:
+    """What is at work for this user in any conversation. The page reads it, and goes on reading it."""
+    return _page(request, kind="work", instances=_listed(request), instance=None)
+
+
+@require_safe
+@never_cache
 @csp_update(_TRUSTED_TYPES)  # type: ignore[arg-type]  # as that of a conversation
 @login_required
 def settings(request: HttpRequest, section: str = "") -> HttpResponse:  # noqa: ARG001 - the page reads its address

@@ -181,6 +181,9 @@ class Fiber(models.Model):
             models.Index(
                 fields=["owner"], condition=Q(scope__isnull=False, finished_at=None), name="think_fiber_scoped_live"
             ),
+            models.Index(
+                fields=["owner", "created_at"], condition=Q(finished_at=None), name="think_fiber_under_way"
+            ),  # what is at work for one person
             # Finds what is under way in a lane, however much ended there.
             models.Index(fields=["lane", "lane_position"], condition=Q(finished_at=None), name="think_fiber_live"),
         ]

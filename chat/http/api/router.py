@@ -45,6 +45,8 @@ from chat.http.api.endpoints import (
     tokens,
     turns,
     undo,
+    usage,
+    work,
 )
 from chat.http.api.endpoints.durable import fibers, runs, schedules
 from chat.http.api.endpoints.tools import (

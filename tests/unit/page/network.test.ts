@@ -8,6 +8,7 @@ import { recall, recallAll, remember } from "../../../static/src/app/lib/storage
 import { Api, ApiError } from "../../../static/src/app/net/api.ts";
 import type { ClientFrame, ServerFrame } from "../../../static/src/app/net/frames.ts";
 import { AgentSocket, type LineState } from "../../../static/src/app/net/socket.ts";
+import type { Limit } from "../../../static/src/app/store/types.ts";
 import { keptEntries, Outbox } from "../../../static/src/app/store/outbox.ts";
 import { arrived, type Begun, keep, keptInHistory, Unsent } from "../../../static/src/app/store/unsent.ts";
 import { kept, pause, same, until } from "./making.ts";
@@ -258,6 +259,61 @@ Deno.test("messages leave in order, one at a time, and are kept until they are a
   outbox.settle(new Set(), performance.now() + 1);
   same(outbox.entries, []);
   outbox.close();
+});
+
+Deno.test("a limit is kept as one, with its end, and what waits goes out by itself when it is over", async () => {
+  reset();
+  let full = true;
+  const { server, at } = serve(() =>
+    full
+      ? Response.json({
+        detail: "You have sent 2 messages within a minute.",
+        data: { retry_after_seconds: 1, passes: true },
+      }, {
+        status: 429,
+      })
+      : Response.json({})
+  );
+  const seen: Limit[] = [];
+  const hear = (event: Event) => seen.push((event as CustomEvent<Limit>).detail);
+  addEventListener("limit", hear);
+  const api = new Api(`http://${at}`);
+  const outbox = new Outbox("a/limited", async () => void await api.submitTurn("i", {}));
+  outbox.add(kept(1));
+  await until(() => outbox.entries[0].state === "waiting");
+  const [{ limit, error, tries }] = outbox.entries;
+  same([limit?.text, limit?.passes, limit?.isShown], ["You have sent 2 messages within a minute.", true, true]);
+  same([error, tries, seen.length, seen[0] === limit], ["", 0, 1, true]);
+  full = false;
+  await until(() => outbox.entries[0].state === "accepted");
+  same(Date.now() >= limit!.endsAt, true);
+  outbox.close();
+  removeEventListener("limit", hear);
+  await server.shutdown();
+});
+
+Deno.test("a limit of room is no reason to try again by itself", async () => {
+  reset();
+  let asked = 0;
+  const { server, at } = serve(() => {
+    asked += 1;
+    const body = {
+      detail: "You can keep 3 files. Delete some first.",
+      data: { retry_after_seconds: 60, passes: false },
+    };
+    return Response.json(body, { status: 429 });
+  });
+  const api = new Api(`http://${at}`);
+  const outbox = new Outbox("a/full", async () => void await api.submitTurn("i", {}));
+  outbox.add(kept(1));
+  await until(() => outbox.entries[0].state === "refused");
+  same([outbox.entries[0].limit?.passes, outbox.entries[0].error, asked], [
+    false,
+    "You can keep 3 files. Delete some first.",
+    1,
+  ]);
+  outbox.close();
+  await server.shutdown();
 });
 
 Deno.test("one that waits holds back those behind it; one that was refused does not", async () => {

@@ -24,6 +24,7 @@ const turn = (more: Partial<TurnFacts> = {}): TurnFacts => ({
 const user = (id: string): Message => ({ ...message(id), role: "user" });
 const answer = (id: string, ...parts: Part[]): Message => ({ ...message(id), role: "assistant", parts });
 const entry = (id: string, state: OutboxEntry["state"], error = ""): OutboxEntry => ({
+  limit: null,
   requestId: `r-${id}`,
   body: {},
   shown: user(id),

@@ -1,4 +1,4 @@
-"""The API operation that previews the next model call of a conversation.
+"""The API operations that preview the next model call of a conversation, and what it may cost.
 
 Async, because the agent's own code is asked: its prompt, its tools, its choice of messages.
 """
@@ -11,9 +11,11 @@ from chat.core.context.person_instructions import NO_INSTRUCTIONS
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.context import BlockOut
+from chat.http.api.schemas.usage import NextPriceOut
 from chat.instance.instance import make_agent
 from chat.instances.rows import key_of
 from chat.people.preferences import instructions_of
+from chat.reads.next_price import next_price
 from chat.reads.preview import Preview, preview
 from thinkproject.kernel.aio import db
 
@@ -101,3 +103,22 @@ async def context_preview(request: HttpRequest, instance_id: str) -> Preview:
     session_id, tools = instance.session_id or "", instance.client_tools
     instructions = NO_INSTRUCTIONS if instance.parent_id else await db(instructions_of, user.pk)
     return await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice, instructions)
+
+
+@router.get(
+    "/instances/{instance_id}/next-price",
+    response=NextPriceOut,
+    operation_id="get_next_price",
+    openapi_extra=declares(409, 500),
+)
+async def next_price_detail(request: HttpRequest, instance_id: str) -> NextPriceOut:
+    """What answering one more message may cost, from how little to how much. No model is called."""
+    user = caller_of(request).user
+    instance = await db(open_instance, user, instance_id)
+    session_id, tools = instance.session_id or "", instance.client_tools
+    instructions = NO_INSTRUCTIONS if instance.parent_id else await db(instructions_of, user.pk)
+    seen = await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice, instructions)
+    found = await next_price(instance.pk, seen)
+    if found is None:
+        return NextPriceOut(model=None, low=None, high=None)
+    return NextPriceOut(model=found.model, low=found.low, high=found.high)

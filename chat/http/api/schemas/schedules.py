@@ -7,7 +7,7 @@ from ninja import Schema
 from pydantic import Field, StringConstraints
 
 from chat.http.api.schemas.common import Input, Title
-from chat.schedules.outcomes import RunStatus
+from chat.schedules.outcomes import OccurrenceView, RunStatus
 
 Kind = Literal["delay", "instant", "cron", "interval"]
 Zone = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00-\x20]+$")]
@@ -99,3 +99,17 @@ class ScheduleOut(Schema):
     can_edit: bool
     can_delete: bool
     last_run: ScheduleRunOut | None
+
+
+def run_out(run: OccurrenceView) -> ScheduleRunOut:
+    """A run of a schedule, as the API gives it."""
+    return ScheduleRunOut(
+        id=run.id,
+        due_at=run.due_at,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        status=run.status,
+        test=run.is_test,
+        error=run.error,
+        turn_id=run.turn_id,
+    )

@@ -13,6 +13,7 @@ const DAY_AND_MONTH: Format = { day: "numeric", month: "long" };
 const DAY_OF_YEAR: Format = { day: "numeric", month: "long", year: "numeric" };
 const FULL: Format = { dateStyle: "long", timeStyle: "short" };
 const ISO_DAY: Format = { year: "numeric", month: "2-digit", day: "2-digit" };
+const SHORT_DAY: Format = { day: "numeric", month: "short" };
 const MONTH_AND_YEAR: Format = { month: "long", year: "numeric" };
 
 const dates = new Map<string, Intl.DateTimeFormat>();
@@ -67,6 +68,12 @@ export const dayText = (iso: string): string => dateText(new Date(iso), DAY_OF_Y
 /** Day, year and time of an instant. */
 export const fullTime = (iso: string | number): string => dateText(new Date(iso), FULL);
 
+/** The hour of an instant, for the axis of a plot. */
+export const hourLabel = (iso: string): string => dateText(new Date(iso), { hour: "numeric" });
+
+/** Day and month of an instant, in short. */
+export const dayLabel = (iso: string): string => dateText(new Date(iso), SHORT_DAY);
+
 /** Milliseconds as 850 ms, 3.2 s, 48 s, 2 min 5 s. */
 export function duration(ms: number): string {
   if (ms < 1000) return t("common.milliseconds", { count: Math.max(1, Math.round(ms)) });
@@ -94,11 +101,12 @@ export function relativeTime(iso: string, now = Date.now()): string {
   return new Intl.RelativeTimeFormat(formatLocale()).format(Math.trunc(seconds / SECONDS[unit]), unit);
 }
 
-/** Bytes as 12 B, 340 kB, 1.2 MB. */
+/** Bytes as 12 B, 340 kB, 1.2 MB, 5.4 GB. */
 export function fileSize(bytes: number): string {
   if (bytes < 1000) return t("common.bytes", { count: bytes });
   if (bytes < 1_000_000) return t("common.kilobytes", { count: Math.round(bytes / 1000) });
-  return t("common.megabytes", { amount: number(bytes / 1_000_000, oneDigit) });
+  if (bytes < 1_000_000_000) return t("common.megabytes", { amount: number(bytes / 1_000_000, oneDigit) });
+  return t("common.gigabytes", { amount: number(bytes / 1_000_000_000, oneDigit) });
 }
 
 /** A cost as people read it: cents and whole amounts with two digits, less with what it takes to see it. US dollars. */

@@ -30,6 +30,8 @@ import settings from "./en/settings.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
 import todos from "./en/todos.json" with { type: "json" };
 import undo from "./en/undo.json" with { type: "json" };
+import usage from "./en/usage.json" with { type: "json" };
+import work from "./en/work.json" with { type: "json" };
 
 export const later = {
   ...account,
@@ -60,6 +62,8 @@ export const later = {
   ...summaries,
   ...todos,
   ...undo,
+  ...usage,
+  ...work,
 } as const;
 
 addMessages(later);

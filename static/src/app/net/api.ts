@@ -281,6 +281,9 @@ export class Api {
 
   context = (id: string, options?: RequestOptions): Promise<Schemas["PreviewOut"]> =>
     this.request("GET", `/instances/${seg(id)}/context`, undefined, options);
+  /** What answering one more message may cost. */
+  nextPrice = (id: string, options?: RequestOptions): Promise<Schemas["NextPriceOut"]> =>
+    this.request("GET", `/instances/${seg(id)}/next-price`, undefined, options);
   usage = (id: string): Promise<Schemas["SpendingOut"]> => this.request("GET", `/instances/${seg(id)}/usage`);
   compact = (id: string, instructions: string): Promise<Schemas["CompactOut"]> =>
     this.request("POST", `/instances/${seg(id)}/compact`, { instructions });

@@ -58,6 +58,7 @@ export const SECTIONS: readonly SettingsSection[] = [
     icon: "save",
     load: async () => (await import("./your_data.tsx")).YourDataSection,
   },
+  { name: "usage", label: "usage.title", icon: "chart", load: async () => (await import("./usage.tsx")).UsageSection },
 ];
 
 export const sectionNamed = (name: string): SettingsSection | undefined => SECTIONS.find((item) => item.name === name);

@@ -25,6 +25,7 @@ import { Dialogs } from "./dialogs.ts";
 import { FilesPlace } from "./files_place.ts";
 import { Histories } from "./histories.ts";
 import { fromInstance, isOwn, pathOf, titleOf } from "./instances.ts";
+import { Limits } from "./limits.ts";
 import { ConversationList } from "./list.ts";
 import { Models } from "./models.ts";
 import { Announcer, Notices } from "./notices.ts";
@@ -60,6 +61,7 @@ export class App extends Store {
   readonly api: Api;
   readonly router: Router;
   readonly notices = new Notices();
+  readonly limits = new Limits();
   readonly announcer = new Announcer();
   readonly dialogs = new Dialogs();
   readonly connection = new Connection();
@@ -80,7 +82,7 @@ export class App extends Store {
   readonly undoing: Undoing;
   readonly speaker: Speaker;
   /** What the narrow page shows, and the wide one beside the list. */
-  view: "list" | "conversation" | "approvals" | "settings" = "conversation";
+  view: "list" | "conversation" | "approvals" | "settings" | "work" = "conversation";
   /** The section of the settings that an address names; "" for none. */
   section = "";
   /** The list is put away on a wide page. */
@@ -151,7 +153,7 @@ export class App extends Store {
     } else this.#showNew(new URLSearchParams(location.search).get("agent") ?? "");
     this.approvals.start(boot.approvals, boot.page === "approvals");
     setInterval(() => this.sayHere(false), PRESENCE_LOOK_MS);
-    if (boot.page === "settings") return this.show(this.router.read(new URL(location.href)));
+    if (boot.page === "settings" || boot.page === "work") return this.show(this.router.read(new URL(location.href)));
     this.#setView(boot.page === "approvals" ? "approvals" : wantsList ? "list" : "conversation");
   }
 
@@ -181,6 +183,7 @@ export class App extends Store {
   show(route: Route): void {
     if (route.page === "list") return this.#setView("list");
     if (route.page === "approvals") return this.#showApprovals();
+    if (route.page === "work") return this.#setView("work");
     if (route.page === "settings") return this.#showSettings(route.section);
     if (route.page === "new") return this.#showNew(route.agent);
     this.open(route.id, { place: route.place, isPushed: false });
@@ -195,6 +198,12 @@ export class App extends Store {
   showApprovals(): void {
     this.router.push({ page: "approvals" });
     this.#showApprovals();
+  }
+
+  /** What is at work in all conversations. */
+  showWork(): void {
+    this.router.push({ page: "work" });
+    this.#setView("work");
   }
 
   /** A section of the settings; "" for the list of them, or the first one beside it. */
@@ -464,6 +473,7 @@ export class App extends Store {
   /** The title of the window. */
   get documentTitle(): string {
     if (this.view === "approvals") return `${t("list.approvals")} · ${this.boot.product}`;
+    if (this.view === "work") return `${t("list.work")} · ${this.boot.product}`;
     if (this.view === "settings") {
       return [this.#sectionTitle, t("list.settings"), this.boot.product].filter(Boolean).join(" · ");
     }

@@ -9,6 +9,7 @@ export interface MessagePlace {
 export type Route =
   | { page: "list" }
   | { page: "approvals" }
+  | { page: "work" }
   | { page: "settings"; section: string } // "": all of them
   | { page: "new"; agent: string }
   | { page: "conversation"; id: string; place: MessagePlace | null };
@@ -24,6 +25,7 @@ export class Router {
 
   read(url: URL): Route {
     const path = url.pathname.slice(this.base.length);
+    if (/^work\/?$/.test(path)) return { page: "work" };
     if (/^approvals\/?$/.test(path)) return { page: "approvals" };
     const settings = /^settings(?:\/([^/]*))?\/?$/.exec(path);
     if (settings) return { page: "settings", section: decodeURIComponent(settings[1] ?? "") };
@@ -35,7 +37,7 @@ export class Router {
 
   address(route: Route): string {
     if (route.page === "list") return this.base;
-    if (route.page === "approvals") return `${this.base}approvals`;
+    if (route.page === "approvals" || route.page === "work") return `${this.base}${route.page}`;
     if (route.page === "settings") {
       return `${this.base}settings${route.section ? `/${encodeURIComponent(route.section)}` : ""}`;
     }

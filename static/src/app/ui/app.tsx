@@ -14,6 +14,7 @@ import { Sidebar } from "./sidebar.tsx";
 
 const Panel = lazy(async () => (await import("./later.ts")).Panel);
 const SettingsPage = lazy(async () => (await import("./later.ts")).SettingsPage);
+const WorkView = lazy(async () => (await import("./later.ts")).WorkView);
 const ApprovalsPage = lazy(async () => (await import("./later.ts")).ApprovalsPage);
 
 export function AppView() {
@@ -26,8 +27,8 @@ export function AppView() {
     document.body.dataset.view = app.view;
     document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
   });
-  const isPage = app.view === "approvals" || app.view === "settings";
-  const isOpen = follow(panel).isOpen && app.view !== "settings"; // nothing in it is about these
+  const isPage = app.view === "approvals" || app.view === "settings" || app.view === "work";
+  const isOpen = follow(panel).isOpen && app.view !== "settings" && app.view !== "work"; // nothing in it is about these
   const isCovered = useMedia(NARROW) && isOpen;
   const isReadOnly = conversation.instance.isReadOnly;
   return (
@@ -36,6 +37,7 @@ export function AppView() {
       <main class="columns">
         <Sidebar isCovered={isCovered} />
         {app.view === "settings" && <SettingsPage />}
+        {app.view === "work" && <WorkView isCovered={isCovered} />}
         {app.view === "approvals" && <ApprovalsPage isCovered={isCovered} />}
         {!isPage && <ConversationView isCovered={isCovered} />}
         {isOpen && <Panel />}

@@ -13,6 +13,7 @@ import { lazy } from "./lazy.tsx";
 import { ModelPicker } from "./model_picker.tsx";
 import { MenuButton } from "./popover.tsx";
 
+const NextPrice = lazy(async () => (await import("./later.ts")).NextPrice);
 const CommandList = lazy(async () => (await import("./later.ts")).CommandList);
 
 const isTouch = () => matchMedia("(pointer: coarse)").matches;
@@ -42,6 +43,7 @@ export function ComposerView() {
           <Attach />
           <ModelPicker />
           <p id="composer-keys" class="keys">{t("composer.keys")}</p>
+          {!isEmpty && <NextPrice />}
           {isRunning && (
             <button
               id="stop"

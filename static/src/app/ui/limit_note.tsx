@@ -9,16 +9,19 @@ import { useApp } from "./context.ts";
 import { FollowLink } from "./follow_link.tsx";
 import { IconButton } from "./icon.tsx";
 
+const USAGE = { page: "settings", section: "usage" } as const;
+
 /** `isMessage`: it keeps a message from being sent, which goes out by itself. */
 export function LimitNote({ limit, isMessage = false }: { limit: Limit; isMessage?: boolean }) {
   const app = useApp();
   return (
     <p class="limit-note" data-limit={limit.passes ? "passes" : "stays"}>
-      <span>{limit.text}</span>{" "}
-      {limit.passes
+      <span>{limit.text}</span> {limit.passes
         ? <Countdown endsAt={limit.endsAt} isMessage={isMessage} />
         : isMessage && <span>{t("limits.message-waits")}</span>}{" "}
-      <FollowLink href={app.router.address({ page: "usage" })} go={() => app.showUsage()}>{t("limits.see")}</FollowLink>
+      <FollowLink href={app.router.address(USAGE)} go={() => app.showSettings(USAGE.section)}>
+        {t("limits.see")}
+      </FollowLink>
     </p>
   );
 }

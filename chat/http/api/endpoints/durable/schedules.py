@@ -19,6 +19,7 @@ from chat.http.api.schemas.schedules import (
     ScheduleRunOut,
     ScheduleTimesOut,
     TimesIn,
+    run_out,
 )
 from chat.models import AgentInstance
 from chat.schedules.editing import can_edit, change_schedule, make_schedule, read_timing
@@ -76,7 +77,7 @@ async def schedules_run(request: HttpRequest, instance_id: str, schedule_id: str
     def run() -> ScheduleRunOut:
         schedule = _own(request, instance_id, schedule_id)
         services.run_now(schedule.pk)
-        return _run_out(runs_of(schedule.pk)[0])
+        return run_out(runs_of(schedule.pk)[0])
 
     return await db(run)
 
@@ -84,7 +85,7 @@ async def schedules_run(request: HttpRequest, instance_id: str, schedule_id: str
 @router.get(_ONE + "/runs", response=list[ScheduleRunOut], operation_id="list_schedule_runs")
 async def schedules_runs(request: HttpRequest, instance_id: str, schedule_id: str) -> list[ScheduleRunOut]:
     """The last runs of a schedule, newest first, and how they went."""
-    return await db(lambda: [_run_out(run) for run in runs_of(_own(request, instance_id, schedule_id).pk)])
+    return await db(lambda: [run_out(run) for run in runs_of(_own(request, instance_id, schedule_id).pk)])
 
 
 @router.post("/schedules/preview", response=ScheduleTimesOut, operation_id="preview_schedule", openapi_extra=_CHANGES)
@@ -141,18 +142,5 @@ def _out(schedule: Schedule, run: OccurrenceView | None, now: datetime) -> Sched
         created_at=schedule.created_at,
         can_edit=can_edit(schedule),
         can_delete=schedule.declaration is None,
-        last_run=None if run is None else _run_out(run),
-    )
-
-
-def _run_out(run: OccurrenceView) -> ScheduleRunOut:
-    return ScheduleRunOut(
-        id=run.id,
-        due_at=run.due_at,
-        started_at=run.started_at,
-        finished_at=run.finished_at,
-        status=run.status,
-        test=run.is_test,
-        error=run.error,
-        turn_id=run.turn_id,
+        last_run=None if run is None else run_out(run),
     )

@@ -1,0 +1,43 @@
+"""Schemas of what is at work for a person, over all conversations."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from ninja import Schema
+from pydantic import StringConstraints
+
+from chat.http.api.schemas.schedules import ScheduleRunOut
+
+Cursor = Annotated[str, StringConstraints(max_length=160, pattern=r"^[^\x00]*$")]
+SectionName = Literal["now", "schedules", "ended"]
+
+
+class WorkItemOut(Schema):
+    """A turn, a schedule, or a piece of background work, with its conversation.
+
+    `name`: of a schedule its title or the beginning of its prompt, of background work its method; empty for a turn.
+    `status`: that of its kind. `since`: when it began or, before that, was asked for. `next_at`: when it is due.
+    `last_run`: of a schedule. `verbs`: what may be asked of it now, by the operations of its kind: `cancel`, `retry`
+    (restart) of background work, `pause`, `resume`, `run` of schedules.
+    """
+
+    kind: Literal["turn", "schedule", "background"]
+    id: str
+    instance_id: str
+    title: str
+    agent: str
+    name: str
+    status: str
+    since: datetime | None
+    ended_at: datetime | None
+    next_at: datetime | None
+    last_run: ScheduleRunOut | None
+    error: str
+    verbs: list[Literal["cancel", "pause", "resume", "run", "retry"]]
+
+
+class WorkPageOut(Schema):
+    """A page of a section."""
+
+    items: list[WorkItemOut]
+    next_cursor: str | None

@@ -1,0 +1,220 @@
+// The section "Usage": what one's conversations have used, and what each limit leaves.
+
+import { useEffect, useState } from "preact/hooks";
+import { dayLabel, fileSize, hourLabel, money } from "../lib/format.ts";
+import { formatCount, type MessageKey, t } from "../lib/i18n.ts";
+import { follow } from "../lib/store.ts";
+import { type Figures, type LimitView, type UsageReport, type UsageRow, WorkApi } from "../net/work_api.ts";
+import { Failure } from "../panels/panel.tsx";
+import { Reading } from "../panels/reading.ts";
+import { useApp } from "../ui/context.ts";
+import { FollowLink } from "../ui/follow_link.tsx";
+import { Plot } from "../ui/plot.tsx";
+
+const PERIODS = [1, 7, 30] as const;
+type Period = (typeof PERIODS)[number];
+const PERIOD_LABELS = { 1: "usage.days-1", 7: "usage.days-7", 30: "usage.days-30" } as const;
+const LOOK_MS = 15_000; // paces pass by themselves
+
+export function UsageSection() {
+  const app = useApp();
+  const [days, setDays] = useState<Period>(7);
+  const [api] = useState(() => new WorkApi(app.api));
+  return (
+    <>
+      <Limits api={api} />
+      <section aria-labelledby="usage-spent">
+        <h3 id="usage-spent">{t("usage.title")}</h3>
+        <Periods days={days} choose={setDays} />
+        <Spent key={days} api={api} days={days} />
+      </section>
+    </>
+  );
+}
+
+function Periods({ days, choose }: { days: Period; choose: (days: Period) => void }) {
+  return (
+    <fieldset class="usage-periods">
+      <legend class="visually-hidden">{t("usage.period")}</legend>
+      {PERIODS.map((period) => (
+        <label key={period} class={period === days ? "is-chosen" : ""}>
+          <input type="radio" name="period" checked={period === days} onChange={() => choose(period)} />
+          {t(PERIOD_LABELS[period])}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** Read while it is shown, and again after a while where `pause` is given. */
+function useRead<Value>(read: (signal: AbortSignal) => Promise<Value>, pause = 0): Reading<Value> {
+  const [reading] = useState(() => new Reading(read));
+  useEffect(() => {
+    reading.again();
+    return () => reading.stop();
+  }, []);
+  const { value } = follow(reading);
+  useEffect(() => {
+    if (value && pause) reading.watch(pause);
+  }, [value]);
+  return reading;
+}
+
+function Spent({ api, days }: { api: WorkApi; days: Period }) {
+  const reading = useRead((signal) => api.usage(days, signal));
+  const { value, error } = reading;
+  if (!value) {
+    return error ? <Failure text={error} again={() => reading.again()} /> : <p class="muted">{t("usage.loading")}</p>;
+  }
+  if (!value.total.turn_count) return <p class="usage-nothing muted">{t("usage.nothing")}</p>;
+  return (
+    <>
+      <p class="usage-total">{factsOf(value.total)}</p>
+      <Times report={value} />
+      <Table title={t("usage.by-model")} rows={value.by_model} name={({ key }) => key || t("usage.model-unknown")} />
+      <Table title={t("usage.by-agent")} rows={value.by_agent} name={({ key }) => <AgentTitle name={key} />} />
+      <Table
+        title={t("usage.by-conversation")}
+        rows={value.by_conversation}
+        name={({ key, label }) => <ConversationLink id={key} title={label} />}
+      />
+      <p class="muted">{t("usage.titles-apart")}</p>
+    </>
+  );
+}
+
+/** "$0.31 · 3 messages · 1,483 tokens · 1 failed". */
+function factsOf(figures: Figures): string {
+  const tokens = figures.input_tokens + figures.output_tokens;
+  const texts = [
+    Number(figures.cost) > 0 && money(figures.cost),
+    t("usage.turns-count", { count: figures.turn_count }),
+    tokens > 0 && t("message.tokens", { count: tokens }),
+    figures.failed_count > 0 && t("usage.failed", { count: figures.failed_count }),
+  ];
+  return texts.filter(Boolean).join(" · ");
+}
+
+/** The cost over time; tokens where nothing has a price. */
+function Times({ report: { points, days, total } }: { report: UsageReport }) {
+  const hasCost = Number(total.cost) > 0;
+  const isDay = days === 1;
+  const valueOf = ({ cost, input_tokens, output_tokens }: Figures) =>
+    hasCost ? Number(cost) : input_tokens + output_tokens;
+  const textOf = (value: number) => (hasCost ? money(value) : formatCount(value));
+  const bars = points.map(({ start, figures }) => ({
+    name: isDay ? hourLabel(start) : dayLabel(start),
+    value: valueOf(figures),
+    text: textOf(valueOf(figures)),
+  }));
+  const most = Math.max(...bars.map(({ value }) => value));
+  const [byHour, byDay] = hasCost
+    ? ["usage.cost-by-hour", "usage.cost-by-day"] as const
+    : ["usage.tokens-by-hour", "usage.tokens-by-day"] as const;
+  return (
+    <Plot
+      label={t(isDay ? byHour : byDay)}
+      time={t(isDay ? "usage.hour" : "usage.day")}
+      most={textOf(most)}
+      bars={bars}
+    />
+  );
+}
+
+interface TableProps {
+  title: string;
+  rows: readonly UsageRow[];
+  name: (row: UsageRow) => preact.ComponentChild;
+}
+
+function Table({ title, rows, name }: TableProps) {
+  const hasCost = rows.some(({ figures }) => Number(figures.cost) > 0);
+  return (
+    <div class="usage-scroll" tabIndex={0} role="region" aria-label={title}>
+      <table class="usage-table">
+        <thead>
+          <tr>
+            <th scope="col">{title}</th>
+            <th scope="col" class="is-number">{t("usage.turns")}</th>
+            <th scope="col" class="is-number">{t("usage.tokens")}</th>
+            {hasCost && <th scope="col" class="is-number">{t("usage.cost")}</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.key}>
+              <th scope="row" dir="auto">{name(row)}</th>
+              <td class="is-number">{formatCount(row.figures.turn_count)}</td>
+              <td class="is-number">{formatCount(row.figures.input_tokens + row.figures.output_tokens)}</td>
+              {hasCost && <td class="is-number">{money(row.figures.cost)}</td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length === 25 && <p class="muted">{t("usage.dearest")}</p>}
+    </div>
+  );
+}
+
+function AgentTitle({ name }: { name: string }) {
+  return <>{useApp().agentOf({ agent: name }).title}</>;
+}
+
+function ConversationLink({ id, title }: { id: string; title: string }) {
+  const app = useApp();
+  return (
+    <FollowLink href={app.router.address({ page: "conversation", id, place: null })} go={() => app.open(id)}>
+      {title || t("conversation.new")}
+    </FollowLink>
+  );
+}
+
+const LIMITS: Record<LimitView["name"], MessageKey> = {
+  turns: "usage.turns",
+  delegated_turns: "usage.delegated-turns",
+  conversations: "usage.conversations",
+  messages: "usage.messages",
+  message_bytes: "usage.message-bytes",
+  uploads: "usage.uploads",
+  files: "usage.files",
+  file_bytes: "usage.file-bytes",
+  workspace_bytes: "usage.workspace-bytes",
+  workspace_entries: "usage.workspace-entries",
+  runs: "usage.runs",
+  background: "usage.background",
+  schedules: "usage.schedules",
+};
+
+const NEARLY_FULL = 0.8;
+
+function Limits({ api }: { api: WorkApi }) {
+  const reading = useRead((signal) => api.limits(signal), LOOK_MS);
+  const { value, error } = reading;
+  return (
+    <section aria-labelledby="usage-limits">
+      <h3 id="usage-limits">{t("usage.limits")}</h3>
+      <p class="muted">{t("usage.limits-about")}</p>
+      {error && !value && <Failure text={error} again={() => reading.again()} />}
+      <ul class="usage-limits">
+        {value?.map((view) => <Limit key={view.name} view={view} />)}
+      </ul>
+    </section>
+  );
+}
+
+function Limit({ view }: { view: LimitView }) {
+  const { name, used, limit, unit, window_seconds } = view;
+  const shown = (value: number) => (unit === "bytes" ? fileSize(value) : formatCount(value));
+  const key = window_seconds ? "usage.of-minute" : "usage.of";
+  const text = t(key, { used: shown(used), limit: shown(limit) });
+  const isTight = used >= limit * NEARLY_FULL;
+  return (
+    <li data-limit={name} class={isTight ? "is-tight" : ""}>
+      <span class="usage-limit-name">{t(LIMITS[name])}</span>
+      <span class="usage-limit-text">{used >= limit ? `${t("usage.full")}: ${text}` : text}</span>
+      <meter min={0} max={limit} value={Math.min(used, limit)} high={limit * NEARLY_FULL} aria-label={t(LIMITS[name])}>
+        {text}
+      </meter>
+    </li>
+  );
+}
