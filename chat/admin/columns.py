@@ -1,5 +1,6 @@
 """Columns that the chat's lists share: a title first, then who, when, in what state, at what cost; all escaped."""
 
+from decimal import Decimal
 from typing import Any, Final
 
 from django.db.models import BooleanField, CharField, Exists, OuterRef, QuerySet, Subquery, Value
@@ -92,8 +93,11 @@ def turn_state(status: str, reason: str, note: str = "", *, is_asked: bool = Fal
 
 
 def amount(value: Any) -> str:
-    """A cost, in the currency of the price table."""
-    return f"{value or 0:.4f}"
+    """A cost in US dollars, with as many digits as it takes to see it; as the page writes it (`format.ts`)."""
+    cost = Decimal(value or 0)
+    digits = 2 if cost >= Decimal("0.1") or not cost else 4 if cost >= Decimal("0.001") else 6
+    whole, _point, cents = f"{cost:,.{digits}f}".partition(".")
+    return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
 
 
 def tokens(given: int, made: int) -> str:

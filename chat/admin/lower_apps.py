@@ -109,6 +109,13 @@ WORK: dict[str, Text] = {
 }
 
 
+def function_title(name: str) -> str:
+    """A durable function in words where they are known."""
+    family, _colon, member = name.partition(":")
+    words = str(WORK.get(family, family))
+    return f"{words}: {member}" if member else words
+
+
 class NamedHistories(ReadOnlyAdmin):
     """Mixed in: rows of a history show the title of its conversation."""
 
@@ -312,9 +319,7 @@ class WorkAdmin(FiberButtons):
     @admin.display(description=_("work"), ordering="name")
     def work(self, row: Fiber) -> str:
         """Its function, in words where they are known."""
-        family, _colon, member = row.name.partition(":")
-        words = str(WORK.get(family, family))
-        return f"{words}: {member}" if member else words
+        return function_title(row.name)
 
     @override
     def page_title(self, row: Fiber) -> str:

@@ -83,6 +83,12 @@ def usage_of_everybody(days: int, zone: tzinfo) -> UsageReport:
     return _report(Turn.objects.all(), days, zone, with_people=True)
 
 
+def points_of_everybody(days: int, zone: tzinfo) -> list[UsagePoint]:
+    """Only what was used over time. One query."""
+    since = begin_of(days, zone)
+    return _points(Turn.objects.filter(accepted_at__gte=since), days, since, zone)
+
+
 def errors_by_kind(days: int, zone: tzinfo) -> list[tuple[str, int]]:
     """Codes of errors with which turns ended, the most frequent first. One query."""
     found = Turn.objects.filter(accepted_at__gte=begin_of(days, zone)).exclude(error_code="")

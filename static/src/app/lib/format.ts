@@ -117,6 +117,15 @@ export function money(amount: string | number): string {
   return number(value, { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol", ...options });
 }
 
+/** A cost that is an estimate: no more than two digits of it mean anything. */
+export const roughMoney = (amount: string | number): string =>
+  number(Number(amount), {
+    style: "currency",
+    currency: "USD",
+    currencyDisplay: "narrowSymbol",
+    maximumSignificantDigits: 2,
+  });
+
 /** What a conversation took so far. */
 export function usageFacts(
   { total }: { total: { input_tokens: number; output_tokens: number; cost?: string | null } },

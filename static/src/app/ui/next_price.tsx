@@ -1,7 +1,7 @@
 // Beside the button that sends: what the next message may cost, from how little to how much. Nothing where no price is known.
 
 import { useEffect, useState } from "preact/hooks";
-import { money } from "../lib/format.ts";
+import { roughMoney } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { Schemas } from "../net/api.ts";
@@ -30,7 +30,7 @@ export function NextPrice() {
     };
   }, [id, leafId, instance.modelChoice, asks]);
   if (!asks || !price?.low || !price.high) return null;
-  const [low, high] = [money(price.low), money(price.high)];
+  const [low, high] = [roughMoney(price.low), roughMoney(price.high)];
   const text = low === high ? t("usage.price", { low }) : t("usage.price-range", { low, high });
   return <span class="next-price" title={t("usage.price-about", { model: price.model ?? "" })}>{text}</span>;
 }

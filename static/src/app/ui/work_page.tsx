@@ -51,7 +51,7 @@ export function WorkView({ isCovered = false }: { isCovered?: boolean }) {
           <h1 id="title" tabIndex={-1} ref={title}>{t("list.work")}</h1>
         </div>
       </header>
-      <div id="scroller" class="scroller" tabIndex={0} role="region" aria-label={t("list.work")}>
+      <div id="scroller" class="scroller" tabIndex={0} role="region" aria-label={t("work.all")}>
         <div class="column">
           {isEmpty
             ? <Nothing />
