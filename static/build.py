@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "src"
 DIST = HERE / "dist"
-ENTRIES = ("app/main.tsx", "app/simple.ts")
+ENTRIES = ("app/main.tsx", "app/simple.ts", "app/admin.ts")
 FOR_TESTS = "app/testing.ts"
 """Browser tests import it by its plain name; no page loads it, and the entries' chunks do not depend on it."""
 STYLES = (

@@ -19,11 +19,12 @@ from typing_extensions import override
 from chat.admin.ability_forms import JsonText
 from chat.admin.base import PageAdmin
 from chat.admin.columns import Text, reads_messages, title_of
+from chat.admin.schema_form import SchemaForm, has_form
 from chat.agent.registry import is_served
 from chat.conversations.pruning import MAX_DAYS, MAX_PLANNED, PruneRule, plan_pruning, prune_conversations
 from chat.errors import ConfigChanged, ConfigInvalid, InputInvalid, StateOutdated, StateRefused
 from chat.instance.instance import make_agent
-from chat.instances.config import save_config, view_config
+from chat.instances.config import ConfigView, save_config, view_config
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
 from chat.operations.table_sizes import database_size
@@ -73,16 +74,18 @@ class ValueForm(forms.Form):
     value = JsonText(label=_("JSON"), rows=20, max_length=2_000_000)
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
 
-    def store(self, instance: AgentInstance, save: Save) -> bool:
-        """Store it; false, with an error in the form, when it does not fit or was changed meanwhile."""
-        try:
-            save(instance, self.cleaned_data["value"], self.cleaned_data["version"])
-        except (ConfigInvalid, StateRefused) as error:
-            self.add_error("value", error.message)
-        except (ConfigChanged, StateOutdated) as error:
-            again = str(_("Reload the page, then make your change again."))
-            self.add_error(None, f"{error.message} {again}")
-        return not self.errors
+
+def _store(form: "ValueForm | SchemaForm", instance: AgentInstance, save: Save) -> bool:
+    """Store it; false, with an error in the form, when it does not fit or was changed meanwhile."""
+    value = form.value if isinstance(form, SchemaForm) else form.cleaned_data["value"]
+    try:
+        save(instance, value, form.cleaned_data["version"])
+    except (ConfigInvalid, StateRefused) as error:
+        form.add_error("value", error.message)
+    except (ConfigChanged, StateOutdated) as error:
+        again = str(_("Reload the page, then make your change again."))
+        form.add_error(None, f"{error.message} {again}")
+    return not form.errors
 
 
 def _save_config(instance: AgentInstance, value: Any, version: int) -> None:
@@ -136,13 +139,16 @@ class InstancePages:
         """Show a configuration, and store a new one if the class accepts it."""
         instance = self._instance(request, instance_id)
         view = view_config(instance)
-        form = _form(request, view.config, view.version)
-        if form.is_bound and form.is_valid() and form.store(instance, _save_config):
+        has_fields = has_form(view.config_schema) and "json" not in request.GET
+        form = _fields(request, view) if has_fields else _form(request, view.config, view.version)
+        if form.is_bound and form.is_valid() and _store(form, instance, _save_config):
             return self._stored(request, instance, _("Configuration changed."), _("The configuration was changed."))
         schema = None if view.config_schema is None else json.dumps(view.config_schema, indent=2)
         shown = title_of(instance, reads=reads_messages(request))
         title = str(_("Configuration of %(title)s")) % {"title": shown}
         context = {"title": title, "what": _("Configuration"), "instance": instance, "instance_title": shown}
+        if has_fields:
+            return self.admin.page(request, "config", form=form, button=_("Save"), **context)
         return self.admin.page(request, "value", form=form, schema=schema, takes_any=schema is None, **context)
 
     def state_view(self, request: HttpRequest, instance_id: str) -> HttpResponse:
@@ -151,7 +157,7 @@ class InstancePages:
         if not is_served(instance.agent):
             raise Http404
         form = _form(request, async_to_sync(make_agent(key_of(instance)).get_state)(), instance.state_version)
-        if form.is_bound and form.is_valid() and form.store(instance, _save_state):
+        if form.is_bound and form.is_valid() and _store(form, instance, _save_state):
             return self._stored(request, instance, _("State changed."), _("The state was changed."))
         shown = title_of(instance, reads=reads_messages(request))
         title = str(_("State of %(title)s")) % {"title": shown}
@@ -175,3 +181,8 @@ class InstancePages:
 def _form(request: HttpRequest, value: Any, version: int) -> ValueForm:
     initial = {"value": json.dumps(value, indent=2, ensure_ascii=False), "version": version}
     return ValueForm(request.POST if request.method == "POST" else None, initial=initial)
+
+
+def _fields(request: HttpRequest, view: ConfigView) -> SchemaForm:
+    posted = request.POST if request.method == "POST" else None
+    return SchemaForm(posted, schema=view.config_schema or {}, value=view.config, version=view.version)

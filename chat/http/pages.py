@@ -126,7 +126,7 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
 
 def _title(kind: str) -> str:
     """The title of a page that is no conversation; empty for the others."""
-    return {"approvals": _("Approvals"), "settings": _("Settings")}.get(kind, "")
+    return {"approvals": _("Approvals"), "settings": _("Settings"), "work": _("Work")}.get(kind, "")
 
 
 def _staff_urls(request: HttpRequest) -> dict[str, str]:

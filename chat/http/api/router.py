@@ -112,6 +112,8 @@ PARTS = (
     account,
     account_tools,
     provider_keys,
+    work,
+    usage,
 )
 """In the order in which their addresses are tried."""
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from io import StringIO
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from chat.agent.base import StateSource
 from chat.agents import Assistant
@@ -299,7 +299,7 @@ def test_a_configuration_is_changed_as_its_class_allows(
     keeper_client: Client, conversation: AgentInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Assistant, "config_model", Tone)
-    url = f"{LIST}{conversation.pk}/config/"
+    url = f"{LIST}{conversation.pk}/config/?json"
     assert "What it has to fit" in keeper_client.get(url).content.decode()
     refused = keeper_client.post(url, {"value": '{"level": "high"}', "version": "0"}).content.decode()
     assert "colour: Field required" in refused
@@ -311,6 +311,51 @@ def test_a_configuration_is_changed_as_its_class_allows(
     assert (conversation.config, conversation.config_version) == ({"colour": "red", "level": 1}, 1)
     assert LogEntry.objects.get().get_change_message() == "Configuration changed."
     assert "red" in keeper_client.get(f"{LIST}{conversation.pk}/change/").content.decode()
+
+
+class Manner(BaseModel):
+    """How an agent speaks."""
+
+    colour: Literal["red", "blue"] = Field(title="Colour of the head")
+    level: int = Field(default=1, ge=0, le=5, description="From 0 to 5.")
+    note: str | None = Field(default=None, max_length=40)
+    loud: bool = False
+    words: list[str] = []
+    more: dict[str, int] = {}
+
+
+def test_a_configuration_is_filled_in_as_a_form(
+    keeper_client: Client, conversation: AgentInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Assistant, "config_model", Manner)
+    url = f"{LIST}{conversation.pk}/config/"
+    page = keeper_client.get(url).content.decode()
+    for text in ("Colour of the head", "From 0 to 5.", 'type="checkbox"', "Words, one a line", "More, as JSON"):
+        assert text in page
+    assert "<textarea" in page
+    filled = {"version": "0", "config_colour": "blue", "config_level": "9", "config_words": "", "config_more": "{}"}
+    assert "less than or equal to 5" in keeper_client.post(url, filled).content.decode()
+    filled |= {"config_level": "2", "config_loud": "on", "config_words": "one\n two \n", "config_more": '{"a": 1}'}
+    assert (
+        "is not one of the available choices"
+        in keeper_client.post(url, {**filled, "config_colour": "green"}).content.decode()
+    )
+    conversation.refresh_from_db()
+    assert conversation.config_version == 0
+    assert keeper_client.post(url, filled).status_code == 302
+    conversation.refresh_from_db()
+    assert conversation.config == {
+        "colour": "blue",
+        "level": 2,
+        "note": None,
+        "loud": True,
+        "words": ["one", "two"],
+        "more": {"a": 1},
+    }
+    page = keeper_client.get(url).content.decode()
+    assert '<option value="blue" selected>' in page
+    assert "one\ntwo</textarea>" in page
+    assert "Reload the page" in keeper_client.post(url, filled).content.decode()
 
 
 def test_a_configuration_that_changed_meanwhile_is_not_overwritten(

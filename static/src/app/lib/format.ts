@@ -26,7 +26,7 @@ function dateText(date: Date, format: Format): string {
 /** The format of a language in the person's time zone. */
 function formatOf(locale: string, format: Format): Intl.DateTimeFormat {
   const timeZone = ownZone();
-  const key = `${locale} ${timeZone} ${Object.keys(format)}`;
+  const key = `${locale} ${timeZone} ${JSON.stringify(format)}`;
   let made = dates.get(key);
   if (!made) dates.set(key, made = new Intl.DateTimeFormat(locale, { ...format, timeZone }));
   return made;

@@ -18,7 +18,7 @@ export interface Boot {
   user: string;
   /** The name that the person has chosen; may be empty. */
   name: string;
-  page: "list" | "new" | "conversation" | "approvals" | "settings";
+  page: "list" | "new" | "conversation" | "approvals" | "settings" | "work";
   urls: {
     home: string;
     api: string;

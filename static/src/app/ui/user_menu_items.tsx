@@ -35,7 +35,6 @@ export function UserMenuItems({ close, chooseFile }: { close: () => void; choose
       {item("sliders", t("list.settings"), () => app.showSettings(""))}
       {item("memory", t("menu.memory"), () => app.showSettings("memory"))}
       {item("calendar", t("list.work"), () => app.showWork())}
-      {item("memory", t("menu.memory"), () => app.panel.open("memory"))}
       {item("box", t("menu.archive-show"), () => app.list.showArchive(true))}
       {item("open", t("menu.import"), chooseFile)}
       {item("box", t("imports.title"), () => importArchive(app))}
