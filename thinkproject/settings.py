@@ -311,6 +311,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024  # the published client sends its
 # --- The rest ---------------------------------------------------------------------------------------------------
 
 USE_TZ = True
+FORMAT_MODULE_PATH = "thinkproject.formats"
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]  # those with a catalogue (docs/howto/translate.md)

@@ -1,6 +1,5 @@
 """Columns that the chat's lists share: a title first, then who, when, in what state, at what cost; all escaped."""
 
-from decimal import Decimal
 from typing import Any, Final
 
 from django.db.models import BooleanField, CharField, Exists, OuterRef, QuerySet, Subquery, Value
@@ -90,14 +89,6 @@ def turn_state(status: str, reason: str, note: str = "", *, is_asked: bool = Fal
         return state("asked", ASKED)
     found = turn_status(status, reason)
     return state(found.value, STATUS_WORDS[found], note)
-
-
-def amount(value: Any) -> str:
-    """A cost in US dollars, with as many digits as it takes to see it; as the page writes it (`format.ts`)."""
-    cost = Decimal(value or 0)
-    digits = 2 if cost >= Decimal("0.1") or not cost else 4 if cost >= Decimal("0.001") else 6
-    whole, _point, cents = f"{cost:,.{digits}f}".partition(".")
-    return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
 
 
 def tokens(given: int, made: int) -> str:

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from chat.admin.ability_pages import ability_links
-from chat.admin.columns import ASKED, STATUS_WORDS, Text, agent_title, amount, asked_in, reads_messages, tokens
+from chat.admin.columns import ASKED, STATUS_WORDS, Text, agent_title, asked_in, reads_messages, tokens
 from chat.admin.turn_columns import TRIGGER_WORDS, duration_of
 from chat.agent.registry import get_agent_class, is_served
 from chat.conversations.staff_edits import edit_problem
@@ -24,6 +24,7 @@ from chat.turns.state.status import FINAL, TurnStatus, turn_status
 from sessions_app.admin.conversation_view import ConversationView, ShownMessage, conversation_view
 from sessions_app.core.messages.messages import MessageRole, is_message_id
 from sessions_app.models import Session
+from thinkproject.kernel.read_only_admin import amount
 from tools_app.calls.selectors import questions_in
 from tools_app.models import ToolCallRecord
 

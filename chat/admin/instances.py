@@ -19,7 +19,6 @@ from chat.admin.base import AgentFilter, PageAdmin
 from chat.admin.columns import (
     ASKED,
     agent_title,
-    amount,
     linked,
     noted,
     reads_messages,
@@ -35,7 +34,7 @@ from chat.models import AgentInstance
 from sessions_app.admin.confirming import confirmation
 from sessions_app.admin.sessions import ArchivedFilter
 from sessions_app.models import Session
-from thinkproject.kernel.read_only_admin import NOTHING, moment
+from thinkproject.kernel.read_only_admin import NOTHING, amount, moment
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 

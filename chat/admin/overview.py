@@ -4,6 +4,7 @@ Titles of conversations that quote a message are shown to those who may read mes
 """
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -14,12 +15,13 @@ from django.utils.timezone import get_current_timezone, localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from chat.admin.columns import agent_title, amount, linked, reads_messages, shortened
+from chat.admin.columns import agent_title, linked, reads_messages, shortened
 from chat.admin.lower_apps import function_title
 from chat.admin.plots import Bar, plot
 from chat.reads import usage
 from chat.reads.dashboard import operations
 from chat.reads.usage import Figures, UsagePoint, UsageReport, UsageRow
+from thinkproject.kernel.read_only_admin import NOTHING, amount
 
 SEES_ALL: Final = "think_chat.view_turn"
 """The permission that shows figures of everybody."""
@@ -43,10 +45,8 @@ def dashboard_of(request: HttpRequest) -> dict[str, Any]:
         "cost_plot": _cost_plot(points, days=DAYS),
         "cost_total": amount(total.cost),
         "errors": errors,
-        "queues": [(function_title(each.function), each.depth, timesince(each.oldest_at)) for each in found.queues],
-        "workers": [
-            (each.name, each.running, timesince(each.beat_at) if each.beat_at else "") for each in found.workers
-        ],
+        "queues": [(function_title(each.function), each.depth, _since(each.oldest_at)) for each in found.queues],
+        "workers": [(each.name, each.running, _since(each.beat_at)) for each in found.workers],
         "parked": found.parked,
         "lost": found.lost,
     }
@@ -132,3 +132,9 @@ def _time(days: int) -> str:
 
 def _name(point: UsagePoint, days: int) -> str:
     return date_format(localtime(point.start, timezone.get_current_timezone()), "H:i" if days == 1 else "j M")
+
+
+def _since(moment: datetime | None) -> str:
+    if moment is None:
+        return NOTHING
+    return timesince(moment) if timezone.now() - moment >= timedelta(minutes=1) else _("less than a minute")

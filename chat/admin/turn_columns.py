@@ -11,14 +11,14 @@ from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
-from chat.admin.columns import Text, agent_title, amount, linked, noted, shortened, title_of, tokens, turn_state
+from chat.admin.columns import Text, agent_title, linked, noted, shortened, title_of, tokens, turn_state
 from chat.models import Turn, TurnTrigger
 from chat.reads.provider_requests import ProviderRequest, provider_requests
 from chat.turns.state.sent_requests import sent_before
 from fibers.admin import waits_text
 from fibers.models import FiberStep
 from thinkproject.kernel.jsonvalue import JSONValue
-from thinkproject.kernel.read_only_admin import NOTHING, moment
+from thinkproject.kernel.read_only_admin import NOTHING, amount, moment
 
 TRIGGER_WORDS: dict[str, Text] = {
     TurnTrigger.SUBMIT: _("A message"),

@@ -31,7 +31,7 @@ from sessions_app.errors import CursorInvalid
 from sessions_app.messages import services
 from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry, Message, Session
 from sessions_app.search.query import SearchHit, SearchPage, search, search_everything
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment, moment_text
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, amount, moment, moment_text
 
 admin.site.register(Compaction, CompactionAdmin)
 admin.site.register(ContextBlock, BlockAdmin)
@@ -119,7 +119,7 @@ class SessionAdmin(ReadOnlyAdmin):
     @admin.display(description=_("cost"), ordering="cost")
     def spent(self, row: Session) -> str:
         """The cost so far."""
-        return f"{row.cost:.4f}"
+        return amount(row.cost)
 
     @admin.display(description=_("created"), ordering="created_at")
     def created(self, row: Session) -> str:

@@ -4,6 +4,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
@@ -193,3 +194,11 @@ def block(value: Any) -> str:
     shown = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
     shown = shown.encode(errors="replace").decode()  # a lone surrogate has no UTF-8
     return format_html('<pre class="think-block" tabindex="0">{}</pre>', shown)
+
+
+def amount(value: Any) -> str:
+    """A cost in US dollars, with as many digits as it takes to see it; as the page writes it (`format.ts`)."""
+    cost = Decimal(value or 0)
+    digits = 2 if cost >= Decimal("0.1") or not cost else 4 if cost >= Decimal("0.001") else 6
+    whole, _point, cents = f"{cost:,.{digits}f}".partition(".")
+    return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"

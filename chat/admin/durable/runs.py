@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from chat.admin.base import ActionAdmin, AgentFilter
-from chat.admin.columns import Text, agent_title, amount, linked, noted, shortened, state, title_of
+from chat.admin.columns import Text, agent_title, linked, noted, shortened, state, title_of
 from chat.models import AgentRun
 from chat.sub_agents.views import run_view, with_counts, with_status
 from chat.turns.delegation.stopping import stop_run
-from thinkproject.kernel.read_only_admin import NOTHING, block, moment
+from thinkproject.kernel.read_only_admin import NOTHING, amount, block, moment
 
 RUN_WORDS: dict[str, tuple[str, Text]] = {
     "starting": ("pending", _("Waiting to begin")),

@@ -70,7 +70,7 @@ def test_people_read_who_said_what_and_what_it_cost(conversation: AgentInstance)
     order = [html.index(text) for text in ("<h1>A talk</h1>", "<strong>alice</strong>", "text of q1", "text of a1")]
     assert order == sorted(order)
     assert "<strong>Assistant</strong>" in html
-    assert "openai/large · 1,200 in, 30 out · 0.2500" in html
+    assert "openai/large · 1,200 in, 30 out · $0.25" in html
     for button in ("Edit<", "Reply below", "Ask again", "Add a message", ">Stop<"):
         assert button not in html
 

@@ -404,8 +404,8 @@ def test_costs_stand_in_lists_and_pages(
     child = ensure_instance(key_of(conversation).below("assistant", "child"))
     Session.objects.filter(scope=child.pk).update(cost=Decimal("0.5"))
     Turn.objects.update(cost=Decimal("1.25"))
-    assert "1.2500" in keeper_client.get(LIST).content.decode()
-    assert "1.7500 (0.5000 by sub-agents" in keeper_client.get(f"{LIST}{conversation.pk}/change/").content.decode()
+    assert "$1.25" in keeper_client.get(LIST).content.decode()
+    assert "$1.75 ($0.50 by sub-agents" in keeper_client.get(f"{LIST}{conversation.pk}/change/").content.decode()
     assert "1.25" in keeper_client.get("/admin/think_chat/turn/").content.decode()
 
 

@@ -11,11 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat.admin.columns import amount
 from chat.admin.plots import Bar, plot
 from chat.models import AgentInstance, Turn
 from fibers.models import Fiber
 from tests.db.chat.conftest import make_turn
+from thinkproject.kernel.read_only_admin import amount
 
 Make = Callable[..., AgentInstance]
 

@@ -74,7 +74,14 @@ def test_modules_import_each_other_by_names_that_exist(
     assert {name.partition(".")[0] for name in imported} >= {"panel", "deep", "chunk"}
     assert imported <= files.keys()
     assert all(hashed.fullmatch(name) for name in imported)
-    assert sorted(entry for entry in manifest(build)) == ["admin.css", "admin.js", "app.css", "icon.svg", "main.js", "simple.js"]
+    assert sorted(entry for entry in manifest(build)) == [
+        "admin.css",
+        "admin.js",
+        "app.css",
+        "icon.svg",
+        "main.js",
+        "simple.js",
+    ]
     for name, text in files.items():
         if name.endswith(".js"):
             assert text.rstrip().endswith(f"sourceMappingURL={name}.map")

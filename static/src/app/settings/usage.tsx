@@ -24,7 +24,7 @@ export function UsageSection() {
     <>
       <Limits api={api} />
       <section aria-labelledby="usage-spent">
-        <h3 id="usage-spent">{t("usage.title")}</h3>
+        <h3 id="usage-spent">{t("usage.spent")}</h3>
         <Periods days={days} choose={setDays} />
         <Spent key={days} api={api} days={days} />
       </section>

@@ -1,0 +1,9 @@
+"""Dates of the admin in English: the form that our own columns have (`thinkproject/kernel/read_only_admin.py`)."""
+
+from thinkproject.kernel.read_only_admin import MOMENT
+
+DATETIME_FORMAT = MOMENT
+DATE_FORMAT = "j M Y"
+TIME_FORMAT = "H:i"
+SHORT_DATETIME_FORMAT = MOMENT
+SHORT_DATE_FORMAT = "j M Y"
