@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
@@ -148,25 +147,8 @@ class Sectioned(_Site):
     @override
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """Add what workers lack, for people who may see code of models."""
-        from chat.admin.overview import dashboard_of  # noqa: PLC0415 - it reads what is registered with the site
-
         lacking = _cautions() if request.user.has_perm("think_tools.view_execution") else []
-        context = {**(extra_context or {}), "cautions": lacking, "dashboard": dashboard_of(request)}
-        return super().index(request, context)
-
-    @override
-    def get_urls(self) -> list[Any]:
-        """Add everybody's usage."""
-        return [path("usage/", self.admin_view(self.usage_view), name="think_usage"), *super().get_urls()]
-
-    def usage_view(self, request: HttpRequest) -> HttpResponse:
-        """What everybody's conversations have used."""
-        from chat.admin.overview import SEES_ALL, usage_page  # noqa: PLC0415 - as above
-
-        if not request.user.has_perm(SEES_ALL):
-            raise PermissionDenied
-        context = {**self.each_context(request), **usage_page(request)}
-        return TemplateResponse(request, "admin/think_chat/usage.html", context)
+        return super().index(request, {**(extra_context or {}), "cautions": lacking})
 
     @override
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:

@@ -7,6 +7,7 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
@@ -14,6 +15,7 @@ from typing_extensions import override
 
 from chat.admin.base import AgentOfConversationFilter
 from chat.admin.columns import ASKED_AGAIN, STATUS_WORDS, asked_in
+from chat.admin.overview import usage_page
 from chat.admin.turn_columns import TRIGGER_WORDS, TurnColumns
 from chat.conversations.staff_edits import ask_again, asked_by
 from chat.models import Turn, TurnTrigger
@@ -124,9 +126,20 @@ class TurnAdmin(TurnColumns):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        """Add what the buttons of a turn do."""
-        view = self.admin_site.admin_view(self.act_view)
-        return [path("<str:turn_id>/act/", view, name="think_chat_turn_act"), *super().get_urls()]
+        """Add usage, and what the buttons of a turn do."""
+        wrap = self.admin_site.admin_view
+        own = [
+            path("usage/", wrap(self.usage_view), name="think_chat_turn_usage"),
+            path("<str:turn_id>/act/", wrap(self.act_view), name="think_chat_turn_act"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def usage_view(self, request: HttpRequest) -> HttpResponse:
+        """What everybody's conversations have used."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        context = {**self.admin_site.each_context(request), "opts": self.opts, **usage_page(request)}
+        return TemplateResponse(request, "admin/think_chat/turn/usage.html", context)
 
     def act_view(self, request: HttpRequest, turn_id: str) -> HttpResponse:
         """Stop a turn, run it again where it broke off, or ask again for another answer (POST)."""

@@ -350,6 +350,7 @@ ASYNC = (
         "/prompt",
         "/changes",
         "/context",
+        "/next-price",
         "/context/{label}",
         "/entries",
         "/entries/{key}",

@@ -99,6 +99,8 @@ PAGES = {
     "settings/<slug:section>",
     "c/new",
     "c/<str:instance_id>",
+    "work",
+    "usage",
 }  # of the web UI: the API's own answers, embedded; tested below
 
 

@@ -58,10 +58,10 @@ def test_everybodys_usage_names_people_and_conversations(
 ) -> None:
     spend(conversation, "1.25")
     spend(make_instance(bob, "his", title="Of Bob"), "0.0042")
-    html = staff.get("/admin/usage/?days=30").content.decode()
+    html = staff.get("/admin/think_chat/turn/usage/?days=30").content.decode()
     for text in (alice.username, bob.username, "A talk", "Of Bob", "$1.25", "$0.0042", "acme-large", "Assistant"):
         assert text in html
-    assert staff.get("/admin/usage/?days=nonsense").status_code == 200
+    assert staff.get("/admin/think_chat/turn/usage/?days=nonsense").status_code == 200
 
 
 def test_figures_of_everybody_are_for_those_who_may_see_turns(alice: User, conversation: AgentInstance) -> None:
@@ -71,15 +71,15 @@ def test_figures_of_everybody_are_for_those_who_may_see_turns(alice: User, conve
     client = Client()
     client.force_login(alice)
     assert "$1.25" not in client.get("/admin/").content.decode()
-    assert client.get("/admin/usage/").status_code == 403
+    assert client.get("/admin/think_chat/turn/usage/").status_code == 403
     alice.user_permissions.add(Permission.objects.get(codename="view_turn"))
-    html = client.get("/admin/usage/").content.decode()
+    html = client.get("/admin/think_chat/turn/usage/").content.decode()
     assert "$1.25" in html
     assert "A talk" not in html, "titles may quote messages"
-    assert Client().get("/admin/usage/").status_code == 302
+    assert Client().get("/admin/think_chat/turn/usage/").status_code == 302
 
 
-@pytest.mark.parametrize("address", ["/admin/", "/admin/usage/?days=7"])
+@pytest.mark.parametrize("address", ["/admin/", "/admin/think_chat/turn/usage/?days=7"])
 def test_the_pages_take_the_same_queries_whatever_there_is(
     staff: Client, alice: User, conversation: AgentInstance, make_instance: Make, address: str
 ) -> None:

@@ -42,6 +42,7 @@ def build(tmp_path: Path) -> ModuleType:
     (tmp_path / "deno.json").write_text("{}")
     (tmp_path / "deno.lock").write_text((ROOT / "static" / "deno.lock").read_text())
     changed: dict[str, object] = {"HERE": tmp_path, "SOURCE": source, "DIST": tmp_path / "dist", "STYLES": ("a.css",)}
+    changed["ADMIN_STYLES"] = ("a.css",)
     changed |= {"ENTRIES": ("js/main.js", "js/simple.js"), "FOR_TESTS": "js/testing.js"}
     for name, value in changed.items():
         setattr(module, name, value)
@@ -76,7 +77,6 @@ def test_modules_import_each_other_by_names_that_exist(
     assert all(hashed.fullmatch(name) for name in imported)
     assert sorted(entry for entry in manifest(build)) == [
         "admin.css",
-        "admin.js",
         "app.css",
         "icon.svg",
         "main.js",

@@ -5,10 +5,10 @@ from typing import Annotated
 from django.http import HttpRequest
 from ninja import Query, Router
 
+from chat.conversations import work
 from chat.http.api.authentication import caller_of
 from chat.http.api.schemas.schedules import run_out
 from chat.http.api.schemas.work import Cursor, SectionName, WorkItemOut, WorkPageOut
-from chat.reads import work
 
 router = Router(tags=["work"])
 Limit = Annotated[int, Query(ge=1, le=200)]

@@ -5,6 +5,7 @@ import { roughMoney } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { Schemas } from "../net/api.ts";
+import { isOwn } from "../store/instances.ts";
 import { useApp } from "./context.ts";
 
 type Price = Schemas["NextPriceOut"];
@@ -17,7 +18,7 @@ export function NextPrice() {
   const { instance, leafId } = follow(conversation);
   const [price, setPrice] = useState<Price | null>(null);
   const { id, isReadOnly } = instance;
-  const asks = Boolean(id) && !isReadOnly && !conversation.running;
+  const asks = Boolean(id) && !isReadOnly && isOwn(instance) && !conversation.running;
   useEffect(() => {
     if (!asks) return;
     const abort = new AbortController();
