@@ -30,7 +30,7 @@ _FAR: Final = datetime(9000, 1, 1, tzinfo=UTC)
 _AGAIN: Final = frozenset({FiberStatus.FAILED, FiberStatus.INTERRUPTED})
 
 
-class Section(StrEnum):
+class WorkSection(StrEnum):
     """A section of the list."""
 
     NOW = "now"  # turns and background work that have not ended
@@ -78,15 +78,15 @@ class _Named:
     agent: str
 
 
-def work_page(user_id: Any, section: Section, *, cursor: str = "", limit: int = 50) -> WorkPage:
+def work_page(user_id: Any, section: WorkSection, *, cursor: str = "", limit: int = 50) -> WorkPage:
     """A page of what is at work for a person. Three queries, five for schedules, one more with a cursor.
 
     Shape: `cursor` is the former page's `next_cursor`. Errors: `InputInvalid` for a cursor that is none.
     """
-    if section is Section.SCHEDULES:
+    if section is WorkSection.SCHEDULES:
         return _schedules(user_id, cursor, limit)
     mine = Fiber.objects.filter(owner_id=user_id)
-    if section is Section.NOW:
+    if section is WorkSection.NOW:
         found = mine.filter(Q(name=TURN_FIBER) | Q(scope__isnull=False), finished_at=None)
     else:
         lately = Now() - timedelta(days=ENDED_DAYS)

@@ -215,7 +215,7 @@ class Turn(models.Model):
         indexes = [
             models.Index(fields=["session", "position"], name="think_turn_session"),
             models.Index(fields=["instance", "accepted_at"], name="think_turn_recent"),
-            models.Index(fields=["accepted_at"], name="think_turn_accepted"),  # what was used of late, whoever asked
+            models.Index(fields=["accepted_at"], name="think_turn_accepted"),  # what was used of late, of all people
         ]
 
     def __str__(self) -> str:

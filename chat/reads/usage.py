@@ -120,8 +120,8 @@ def _report(turns: QuerySet[Turn], days: int, zone: tzinfo, *, with_people: bool
         total=total,
         by_model=_table(lately, "model_name"),
         by_agent=_table(lately, "instance__agent"),
-        by_conversation=_table(lately, "instance_id", label="instance__title", agent="instance__agent"),
-        by_person=_table(lately, "instance__owner_id", label="instance__owner__username") if with_people else [],
+        by_conversation=_table(lately, "instance_id", titled="instance__title", agent="instance__agent"),
+        by_person=_table(lately, "instance__owner_id", titled="instance__owner__username") if with_people else [],
     )
 
 
@@ -163,8 +163,8 @@ def _hours(midnight: datetime) -> list[datetime]:
     return [(first + timedelta(hours=number)).astimezone(midnight.tzinfo) for number in range(count)]
 
 
-def _table(turns: QuerySet[Turn], key: str, *, label: str = "", agent: str = "") -> list[UsageRow]:
-    groups = {"key": F(key), "label": F(label or key)} | ({"of_agent": F(agent)} if agent else {})
+def _table(turns: QuerySet[Turn], key: str, *, titled: str = "", agent: str = "") -> list[UsageRow]:
+    groups = {"key": F(key), "label": F(titled or key)} | ({"of_agent": F(agent)} if agent else {})
     rows: Sequence[dict[str, Any]] = _summed(turns, **groups).order_by("-cost_sum", "-input_tokens_sum", "key")
     return [
         UsageRow(

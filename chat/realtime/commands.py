@@ -14,6 +14,7 @@ from django.db import DatabaseError
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import frames
 from chat.core.wire.client_intent import REGENERATE
+from chat.core.wire.limited import with_wait
 from chat.errors import BUSY, ModelChoiceInvalid, RoleNeeded, StateRefused, TurnDropped, limit_wait
 from chat.instance.instance import Instance
 from chat.instances.notifications import PeopleChanged, group_of, send_notification
@@ -133,9 +134,7 @@ class ClientCommands:
         except ThinkError as error:
             context = ChatErrorContext(request_id=frame.id, stage="persist", messages_persisted=False, code=error.code)
             text = await user_facing_error(connection.agent, error, context)
-            await connection.send(
-                frames.refusal(frame.id, text, message_ids=asked, retry_after_seconds=limit_wait(error))
-            )
+            await connection.send(with_wait(frames.refusal(frame.id, text, message_ids=asked), limit_wait(error)))
             await connection.send_transcript()
             return
         except DatabaseError:  # one refused request is no reason to lose the socket
@@ -276,9 +275,7 @@ class ClientCommands:
                         raise ModelChoiceInvalid(READ_ONLY, field="model_choice")
             instance_id, view = await choices.choose(frame.model_choice, origin=connection.client.id)
         except ThinkError as error:
-            await connection.send(
-                frames.error(frame.id, translate(error.phrase), retry_after_seconds=limit_wait(error))
-            )
+            await connection.send(with_wait(frames.error(frame.id, translate(error.phrase)), limit_wait(error)))
             return
         except DatabaseError:  # nothing is stored
             logger.exception("choice not stored", extra={"action": "choice_not_stored", "agent": connection.key.agent})

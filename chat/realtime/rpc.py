@@ -9,6 +9,7 @@ from chat.agent.connection import ClientConnection
 from chat.agent.invocation import call, stream
 from chat.agent.registry import get_agent_class
 from chat.core.wire import frames
+from chat.core.wire.limited import with_wait
 from chat.errors import AgentNotFound, CallRefused, limit_wait
 from chat.instance.instance import make_agent
 from chat.runtime.state import acting_for_client
@@ -62,7 +63,7 @@ class CallDispatcher:
                 with user_code_boundary(info.attribute):
                     answer = await self._answer(frame, info)
             except ThinkError as error:  # of the developer's own, clients learn that it failed
-                answer = frames.rpc_error(frame.id, translate(error.phrase), retry_after_seconds=limit_wait(error))
+                answer = with_wait(frames.rpc_error(frame.id, translate(error.phrase)), limit_wait(error))
         if asking.has_set_state:  # the caller sees the new state before the result, however late the notification is
             await self._send_state()
         await self._send(answer)

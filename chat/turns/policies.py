@@ -123,12 +123,15 @@ class TurnsPerMinute:
         lately = asked_lately(user_id, is_delegated=not is_own)
         if len(lately) < limit:
             return
-        text = (
-            "You have sent {limit} messages within a minute."
-            if is_own
-            else "Agents have started {limit} turns for you within a minute, as many as they may."
+        wait = _seconds_until_room(lately, limit)
+        if is_own:
+            raise QuotaExceeded(
+                Phrase("You have sent {limit} messages within a minute.", limit=limit), retry_after_seconds=wait
+            )
+        raise QuotaExceeded(
+            Phrase("Agents have started {limit} turns for you within a minute, as many as they may.", limit=limit),
+            retry_after_seconds=wait,
         )
-        raise QuotaExceeded(Phrase(text, limit=limit), retry_after_seconds=_seconds_until_room(lately, limit))
 
     def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
         """Steps are not limited here."""

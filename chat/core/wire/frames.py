@@ -367,10 +367,9 @@ def rpc_ok(call_id: str, *result: JSONValue, done: bool = True) -> str:
     return dump({**frame, "result": result[0]} if result else frame)
 
 
-def rpc_error(call_id: str, text: str, *, retry_after_seconds: float | None = None) -> str:
-    """Fail a call. `retry_after_seconds`: of one that was refused because of a limit."""
-    optional = _present({"retryAfterSeconds": retry_after_seconds})
-    return dump({"type": _RPC, "id": call_id, "success": False, "error": text, **optional})
+def rpc_error(call_id: str, text: str) -> str:
+    """Fail a call."""
+    return dump({"type": _RPC, "id": call_id, "success": False, "error": text})
 
 
 def messages(items: Sequence[Message], *, connect: bool = False, version: tuple[str, int] | None = None) -> str:
@@ -473,43 +472,14 @@ def error(
     done: bool = True,
     message_ids: Sequence[str] | None = None,
     continuation: bool = False,
-    retry_after_seconds: float | None = None,
 ) -> str:
-    """Report a failure in words for people. With `done` it also ends the request, else a `done` frame must follow.
-
-    `retry_after_seconds`: of a limit.
-    """
-    return _response(
-        request_id,
-        body=text,
-        done=done,
-        error=True,
-        messageIds=message_ids,
-        continuation=continuation,
-        retryAfterSeconds=retry_after_seconds,
-    )
+    """Report a failure in words for people. With `done` it also ends the request, else a `done` frame must follow."""
+    return _response(request_id, body=text, done=done, error=True, messageIds=message_ids, continuation=continuation)
 
 
-def refusal(
-    request_id: str,
-    text: str,
-    *,
-    message_ids: Sequence[str] | None = None,
-    retry_after_seconds: float | None = None,
-) -> str:
-    """End a request that was not accepted, in words for people: nothing of it is stored.
-
-    `retry_after_seconds`: of a limit.
-    """
-    return _response(
-        request_id,
-        body=text,
-        done=True,
-        error=True,
-        refused=True,
-        messageIds=message_ids,
-        retryAfterSeconds=retry_after_seconds,
-    )
+def refusal(request_id: str, text: str, *, message_ids: Sequence[str] | None = None) -> str:
+    """End a request that was not accepted, in words for people: nothing of it is stored."""
+    return _response(request_id, body=text, done=True, error=True, refused=True, messageIds=message_ids)
 
 
 def replay_complete(request_id: str, *, continuation: bool = False) -> str:

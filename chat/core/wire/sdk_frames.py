@@ -115,13 +115,9 @@ def end(request_id: str) -> str:
     return dump({"type": "end", "requestId": request_id})
 
 
-def error(request_id: str, text: str, *, retry_after_seconds: float | None = None) -> str:
-    """The request has failed, in words for people. An id that no request has is ignored by the SDK's client.
-
-    `retry_after_seconds`: of a limit; the SDK's client takes no notice of it.
-    """
-    limit = {} if retry_after_seconds is None else {"retryAfterSeconds": retry_after_seconds}
-    return dump({"type": "error", "requestId": request_id, "errorText": text, **limit})
+def error(request_id: str, text: str) -> str:
+    """The request has failed, in words for people. An id that no request has is ignored by the SDK's client."""
+    return dump({"type": "error", "requestId": request_id, "errorText": text})
 
 
 def no_active(request_id: str) -> str:

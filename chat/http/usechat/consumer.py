@@ -21,6 +21,7 @@ from chat.agent.connection import ClientConnection
 from chat.agent.registry import is_served
 from chat.core.loop.hooks import ChatErrorContext
 from chat.core.wire import sdk_frames
+from chat.core.wire.limited import with_wait
 from chat.core.wire.sdk_frames import Abort, Resume, SdkFrame, Send
 from chat.errors import BUSY, FrameInvalid, limit_wait
 from chat.http.usechat import posts
@@ -146,7 +147,7 @@ class PageRequests:
                 request_id=request_id, stage="persist", messages_persisted=False, code=error.code
             )
             text = await user_facing_error(self._admitted.agent, error, context)
-            await self._send(sdk_frames.error(request_id, text, retry_after_seconds=limit_wait(error)))
+            await self._send(with_wait(sdk_frames.error(request_id, text), limit_wait(error)))
             return
         except DatabaseError:  # one refused request is no reason to lose the socket
             logger.exception("turn not admitted", extra={"action": "turn_not_admitted"})

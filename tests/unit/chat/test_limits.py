@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from chat.core.wire import frames, sdk_frames
+from chat.core.wire.limited import with_wait
 from chat.errors import LIMIT_SECONDS, QuotaExceeded, limit_wait
 from chat.http.api.problems import problem, problem_of
 from thinkproject.kernel.errors import Conflict
@@ -96,11 +97,10 @@ def test_a_429_of_anything_else_has_the_time_too() -> None:
 def test_sockets_have_it_in_their_frames() -> None:
     wait = limit_wait(QuotaExceeded("You have sent 2 messages within a minute.", retry_after_seconds=7))
     for text in (
-        frames.refusal("req", "no", retry_after_seconds=wait),
-        frames.error("req", "no", retry_after_seconds=wait),
-        frames.rpc_error("call", "no", retry_after_seconds=wait),
-        sdk_frames.error("req", "no", retry_after_seconds=wait),
+        frames.refusal("req", "no"),
+        frames.error("req", "no"),
+        frames.rpc_error("call", "no"),
+        sdk_frames.error("req", "no"),
     ):
-        assert load(text)["retryAfterSeconds"] == 7
-    assert limit_wait(Conflict()) is None
-    assert "retryAfterSeconds" not in load(frames.refusal("req", "no", retry_after_seconds=None))
+        assert load(with_wait(text, wait)) == {**load(text), "retryAfterSeconds": 7}
+        assert with_wait(text, limit_wait(Conflict())) == text

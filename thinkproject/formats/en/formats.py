@@ -4,6 +4,3 @@ from thinkproject.kernel.read_only_admin import MOMENT
 
 DATETIME_FORMAT = MOMENT
 DATE_FORMAT = "j M Y"
-TIME_FORMAT = "H:i"
-SHORT_DATETIME_FORMAT = MOMENT
-SHORT_DATE_FORMAT = "j M Y"

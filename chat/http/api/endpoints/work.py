@@ -21,7 +21,7 @@ def work_list(request: HttpRequest, section: SectionName = "now", cursor: Cursor
     `now`: turns and background work that have not ended, newest first. `schedules`: the next one first, what is paused
     or broken last. `ended`: background work of the last seven days, newest first.
     """
-    page = work.work_page(caller_of(request).user.pk, work.Section(section), cursor=cursor, limit=limit)
+    page = work.work_page(caller_of(request).user.pk, work.WorkSection(section), cursor=cursor, limit=limit)
     return WorkPageOut(items=[_shown(item) for item in page.items], next_cursor=page.next_cursor)
 
 
