@@ -1,7 +1,6 @@
 """Addresses of the web UI. Include it at the root of the site, or below a prefix."""
 
 from django.urls import path
-from django.views.generic import RedirectView
 
 from chat.http import join_page, pages
 
@@ -10,7 +9,7 @@ urlpatterns = [
     path("", pages.home, name="home"),
     path("approvals", pages.approvals, name="approvals"),
     path("work", pages.work, name="work"),
-    path("usage", RedirectView.as_view(pattern_name="chat:settings-section"), {"section": "usage"}, name="usage"),
+    path("usage", pages.settings, {"section": "usage"}, name="usage"),
     path("settings", pages.settings, name="settings"),
     path("settings/<slug:section>", pages.settings, name="settings-section"),
     path("c/new", pages.new, name="new"),

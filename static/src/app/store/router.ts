@@ -27,6 +27,7 @@ export class Router {
     const path = url.pathname.slice(this.base.length);
     if (/^work\/?$/.test(path)) return { page: "work" };
     if (/^approvals\/?$/.test(path)) return { page: "approvals" };
+    if (/^usage\/?$/.test(path)) return { page: "settings", section: "usage" };
     const settings = /^settings(?:\/([^/]*))?\/?$/.exec(path);
     if (settings) return { page: "settings", section: decodeURIComponent(settings[1] ?? "") };
     const id = /^c\/([^/]+)\/?$/.exec(path)?.[1];
