@@ -135,7 +135,7 @@ class TurnAdmin(TurnColumns):
         return [*own, *super().get_urls()]
 
     def usage_view(self, request: HttpRequest) -> HttpResponse:
-        """What everybody's conversations have used."""
+        """Show usage of everybody."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         context = {**self.admin_site.each_context(request), "opts": self.opts, **usage_page(request)}

@@ -1,4 +1,4 @@
-"""What is at work for a person, over all conversations of theirs: under way, planned, ended lately. Reads only.
+"""Work for a person, over all conversations of theirs: under way, planned, ended lately. Reads only.
 
 Turns, schedules and background work are different rows; people see one list of each section, a page at a time. A page
 takes the same number of queries whatever is in it.
@@ -154,7 +154,7 @@ def _of_fiber(fiber: Fiber, turn: Turn | None, named: dict[str, _Named]) -> Work
 
 
 def _error(fiber: Fiber) -> str:
-    """What an agent's own code raises is in the log alone."""
+    """The text for people. An agent's own errors are in the log alone."""
     error = fiber.error or {}
     return "" if error.get("code") == "internal" else str(error.get("message", ""))
 

@@ -73,7 +73,7 @@ def approvals(request: HttpRequest) -> HttpResponse:
 @csp_update(_TRUSTED_TYPES)
 @login_required
 def work(request: HttpRequest) -> HttpResponse:
-    """What is at work for this user in any conversation. The page reads it, and goes on reading it."""
+    """Work for this user in any conversation. The page reads it, and goes on reading it."""
     return _page(request, kind="work", instances=_listed(request), instance=None)
 
 

@@ -1,4 +1,4 @@
-"""How the installation is doing: what waits in queues, and which workers are there. Reads only.
+"""The state of the installation: what waits in queues, and which workers are there. Reads only.
 
 Bounded: fibers that have ended are not read, and tables have a limit.
 """
@@ -46,7 +46,7 @@ class Operations:
 
 
 def operations() -> Operations:
-    """What waits and who works now. Four queries."""
+    """The queues and the workers of this moment. Four queries."""
     due = Fiber.objects.filter(status=FiberStatus.PENDING, available_at__lte=Now(), cancel_requested_at=None)
     queues = due.order_by().values("name").annotate(depth=Count("pk"), oldest=Min("available_at")).order_by("oldest")
     running = Fiber.objects.filter(status=FiberStatus.RUNNING)

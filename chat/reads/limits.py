@@ -1,4 +1,4 @@
-"""What each limit leaves a person: how much of it is used now. Reads only.
+"""The limits that hold for a person, and how much of each is used now. Reads only.
 
 Counted as the limits themselves count, so that a limit says it is full when the next request is refused.
 """

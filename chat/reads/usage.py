@@ -1,4 +1,4 @@
-"""What models were used for, and at what cost: by time, model, agent, conversation and person. Reads only.
+"""Usage of models and its cost: by time, model, agent, conversation and person. Reads only.
 
 Summed in the database from the rows of turns, which have the figures of their provider and the prices of their day. Of
 titles, summaries and compactions a conversation's own total knows (`chat/instances/spending.py`), not these: they have
@@ -58,7 +58,7 @@ class UsageRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageReport:
-    """What was used since `since`: every piece of time, also where nothing was. By hours where it is one day."""
+    """Usage since `since`: every piece of time, also where nothing was used. By hours where it is one day."""
 
     days: int
     since: datetime
@@ -74,7 +74,7 @@ _NAMES: Final = ("turn_count", "failed_count", "input_tokens", "output_tokens", 
 
 
 def usage_of_person(user_id: Any, days: int, zone: tzinfo) -> UsageReport:
-    """What a person's conversations used: today, or the last days with today. Four queries."""
+    """Usage of a person's conversations: today, or the last days with today. Four queries."""
     return _report(Turn.objects.filter(instance__owner_id=user_id), days, zone, with_people=False)
 
 
@@ -84,7 +84,7 @@ def usage_of_everybody(days: int, zone: tzinfo) -> UsageReport:
 
 
 def points_of_everybody(days: int, zone: tzinfo) -> list[UsagePoint]:
-    """Only what was used over time. One query."""
+    """The use over time alone. One query."""
     since = begin_of(days, zone)
     return _points(Turn.objects.filter(accepted_at__gte=since), days, since, zone)
 

@@ -197,7 +197,7 @@ def block(value: Any) -> str:
 
 
 def amount(value: Any) -> str:
-    """A cost in US dollars, with as many digits as it takes to see it; as the page writes it (`format.ts`)."""
+    """A cost in US dollars, with as many digits as it takes to see it; as the page of people writes it."""
     cost = Decimal(value or 0)
     digits = 2 if cost >= Decimal("0.1") or not cost else 4 if cost >= Decimal("0.001") else 6
     whole, _point, cents = f"{cost:,.{digits}f}".partition(".")

@@ -112,7 +112,7 @@ async def context_preview(request: HttpRequest, instance_id: str) -> Preview:
     openapi_extra=declares(409, 500),
 )
 async def next_price_detail(request: HttpRequest, instance_id: str) -> NextPriceOut:
-    """What answering one more message may cost, from how little to how much. No model is called."""
+    """The cost of answering one more message, from how little to how much. No model is called."""
     user = caller_of(request).user
     instance = await db(open_instance, user, instance_id)
     session_id, tools = instance.session_id or "", instance.client_tools

@@ -18,7 +18,7 @@ router = Router(tags=["usage"])
 
 @router.get("/usage", response=UsageReportOut, operation_id="get_own_usage")
 def usage_report(request: HttpRequest, days: Literal["1", "7", "30"] = "7") -> object:
-    """What your conversations have used: today, or in the last 7 or 30 days with today, in your time zone."""
+    """Usage of your conversations: today, or in the last 7 or 30 days with today, in your time zone."""
     zone = find_zone(current_zone()) or UTC
     report = usage.usage_of_person(caller_of(request).user.pk, int(days), zone)
     return UsageReportOut.model_validate(asdict(report))
@@ -26,5 +26,5 @@ def usage_report(request: HttpRequest, days: Literal["1", "7", "30"] = "7") -> o
 
 @router.get("/usage/limits", response=list[LimitOut], operation_id="list_limits")
 def limits_list(request: HttpRequest) -> object:
-    """What each limit leaves you now. Limits that are switched off are left out."""
+    """Your limits and their use now. Limits that are switched off are left out."""
     return [LimitOut(**asdict(view)) for view in limits_of_person(caller_of(request).user.pk)]

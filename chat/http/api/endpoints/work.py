@@ -16,7 +16,7 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 
 @router.get("/work", response=WorkPageOut, operation_id="list_work")
 def work_list(request: HttpRequest, section: SectionName = "now", cursor: Cursor = "", limit: Limit = 50) -> object:
-    """What runs, is planned or has ended for you in any conversation of yours, a section at a time.
+    """Work that runs, is planned or has ended for you in any conversation of yours, a section at a time.
 
     `now`: turns and background work that have not ended, newest first. `schedules`: the next one first, what is paused
     or broken last. `ended`: background work of the last seven days, newest first.

@@ -1,4 +1,4 @@
-"""What was used, by time, model, agent and conversation; what limits leave; what comes next costs."""
+"""Usage by time, model, agent and conversation; what limits leave; what comes next costs."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

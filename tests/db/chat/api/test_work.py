@@ -1,4 +1,4 @@
-"""What is at work for a person, over all conversations, a page at a time and in few queries."""
+"""Work for a person, over all conversations, a page at a time and in few queries."""
 
 from collections.abc import Callable
 from datetime import timedelta
