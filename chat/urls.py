@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from chat.http import join_page, pages
+from chat.http import join_page, pages, preview_frame
 
 app_name = "chat"
 urlpatterns = [
@@ -13,6 +13,7 @@ urlpatterns = [
     path("settings", pages.settings, name="settings"),
     path("settings/<slug:section>", pages.settings, name="settings-section"),
     path("c/new", pages.new, name="new"),
+    path("preview/<str:kind>", preview_frame.preview, name="preview"),
     path("join/<str:secret>", join_page.join, name="join"),
     path("c/<str:instance_id>", pages.conversation, name="conversation"),
 ]

@@ -24,6 +24,11 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "src"
 DIST = HERE / "dist"
 ENTRIES = ("app/main.tsx", "app/simple.ts", "app/admin.ts")
+FRAMES = {"app/preview/frame.ts": "", "app/preview/mermaid.ts": "@mermaid-js/tiny/dist/mermaid.tiny.js"}
+"""Scripts inside the frames of previews, each with a library that stands before it as its authors built it.
+
+Each is one file, which no page loads and which shares nothing with one.
+"""
 FOR_TESTS = "app/testing.ts"
 """Browser tests import it by its plain name; no page loads it, and the entries' chunks do not depend on it."""
 STYLES = (
@@ -44,6 +49,7 @@ STYLES = (
     "composer.css",
     "panel.css",
     "calls.css",
+    "previews.css",
     "runs.css",
     "files.css",
     "extras.css",
@@ -52,7 +58,7 @@ STYLES = (
 )
 ADMIN_STYLES = ("tokens.css", "admin.css")
 """The look of the administration. Django's own rules for `html[data-theme]` are as specific as these then are."""
-DOWNLOAD = "about 6 MB (esbuild and three libraries from the npm registry, once)"
+DOWNLOAD = "about 7 MB (esbuild and the libraries from the npm registry, once)"
 
 _CHUNK = re.compile(r"(?P<stem>.+)-(?P<hash>[A-Z0-9]{8})\.js")
 _HASHED = re.compile(r"\.[0-9a-f]{12}\.")
@@ -120,10 +126,21 @@ def bundle(folder: Path, *, cache: Path | None, is_frozen: bool) -> None:
     admin_style = folder / "admin.css"
     admin_texts = "\n".join((SOURCE / "css" / name).read_text() for name in ADMIN_STYLES)
     admin_style.write_text(re.sub(r"(?<!html)(?=:root\b)", "html", admin_texts))
-    for arguments in (main, *others, [with_map, f"src/{FOR_TESTS}"], [str(style)], [str(admin_style)]):
-        done = run_deno([*common, *arguments], cache=cache)
-        if done.returncode != 0:
-            sys.exit(f"The page could not be built. Deno says:\n{done.stderr.strip()}")
+    frames = [["--format=iife", f"src/{frame}"] for frame in FRAMES]
+    for arguments in (main, *others, [with_map, f"src/{FOR_TESTS}"], *frames, [str(style)]):
+        deno_or_exit([*common, *arguments], cache=cache)
+    for frame, library in FRAMES.items():
+        if library:
+            deno_or_exit(["install", *(["--frozen"] if is_frozen else [])], cache=cache)
+            script = folder / Path(frame).with_suffix(".js").name
+            script.write_text(f"{(HERE / 'node_modules' / library).read_text()}\n{script.read_text()}")
+
+
+def deno_or_exit(arguments: list[str], *, cache: Path | None) -> None:
+    """Run Deno. Errors: exits with its own words."""
+    done = run_deno(arguments, cache=cache)
+    if done.returncode != 0:
+        sys.exit(f"The page could not be built. Deno says:\n{done.stderr.strip()}")
 
 
 # --- Names --------------------------------------------------------------------------------------------------------
@@ -181,7 +198,7 @@ def name_files(bundled: dict[str, str]) -> tuple[dict[str, bytes], dict[str, dic
     """
     texts = with_hashed_chunks(bundled)
     texts["icon.svg"] = (SOURCE / "icon.svg").read_text()
-    entries = {Path(entry).with_suffix(".js").name for entry in ENTRIES} | {"app.css", "admin.css", "icon.svg"}
+    entries = {Path(entry).with_suffix(".js").name for entry in (*ENTRIES, *FRAMES)} | {"app.css", "admin.css", "icon.svg"}
     files = {}
     listed: dict[str, dict[str, object]] = {}
     for name, text in texts.items():

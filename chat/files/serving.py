@@ -13,6 +13,11 @@ from tools_app.core.files.kinds import HTML
 from tools_app.core.files.media_types import is_inline
 
 PIECE_BYTES: Final = 256 * 1024
+PDF: Final = "application/pdf"
+_OF_PDF: Final = (  # no `sandbox`, under which no browser starts its viewer; a PDF's scripts are the viewer's
+    "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; frame-ancestors 'none'; form-action 'none'; "
+    "base-uri 'none'"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +51,18 @@ class PiecesResponse(StreamingHttpResponse):
 def with_safe_headers(
     response: HttpResponseBase, served: ServedFile, *, is_download: bool = False, is_view: bool = False
 ) -> HttpResponseBase:
-    """Give an answer the headers of a file of people's. Pictures may be shown in a page, all else is downloaded.
+    """Give an answer the headers of a file of people's. Pictures may be shown in a page, PDFs in a tab.
 
+    All else is downloaded.
     `is_view`: plain text that we made may be shown too.
     """
-    inline = (is_inline(served.media_type) and not is_download) or is_view
+    is_pdf = served.media_type == PDF and not is_download
+    inline = ((is_inline(served.media_type) or is_pdf) and not is_download) or is_view
     text = served.media_type.startswith("text/") or served.media_type == "application/json"
     shown = "text/plain" if served.media_type == HTML else served.media_type  # never a page of this origin
     response["Content-Type"] = f"{shown}; charset=utf-8" if text else shown
     response["Content-Disposition"] = content_disposition_header(not inline, served.name) or "attachment"
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["Content-Security-Policy"] = _OF_PDF if is_pdf else "default-src 'none'; sandbox"
     response["X-Content-Type-Options"] = "nosniff"
     response["Cross-Origin-Resource-Policy"] = "same-origin"
     response["Cache-Control"] = "private, no-cache"

@@ -110,6 +110,7 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
             "agents": f"{home_url}agents/",
             "files": f"{api}/files/",
             "logout": reverse("logout"),
+            "previews": f"{home_url}preview/",
             **_staff_urls(request),
         },
         "agents": _ask(request, "agents", unlisted="true"),

@@ -48,6 +48,7 @@ class Hers:
             "running_id": self.running.id,
             "submission_id": self.submission.id,
             "file_id": self.file.id,
+            "version_id": "1",  # none is kept
             "compaction_id": self.compaction_id,
             "grant_id": self.grant_id,
             "fiber_id": self.fiber_id,

@@ -40,6 +40,8 @@ QUERIES = {  # parameters that an operation needs
     ("PUT", WORKSPACE + "/content"): "?path=/private.txt",
     ("GET", WORKSPACE + "/text"): "?path=/private.txt",
     ("PUT", WORKSPACE + "/text"): "?path=/private.txt",
+    ("GET", WORKSPACE + "/versions"): "?path=/private.txt",
+    ("GET", WORKSPACE + "/versions/{version_id}"): "?path=/private.txt",
     ("GET", WORKSPACE + "/search"): "?pattern=**",
 }
 # (method, path of the API): body, for operations on one thing of a user
@@ -162,6 +164,8 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", WORKSPACE + "/moves"): {"source": "/private.txt", "target": "/moved.txt"},
     ("POST", WORKSPACE + "/copies"): {"source": "/private.txt", "target": "/taken.txt"},
     ("POST", WORKSPACE + "/diff"): {"path": "/private.txt", "content": "mine"},
+    ("GET", WORKSPACE + "/versions"): None,
+    ("GET", WORKSPACE + "/versions/{version_id}"): None,
     ("GET", WORKSPACE + "/search"): None,
     ("GET", WORKSPACE + "/archive"): None,
     ("POST", WORKSPACE + "/archive"): ARCHIVE,
@@ -355,7 +359,19 @@ ASYNC = (
         "/entries",
         "/entries/{key}",
     ),
-    *("/workspace", "/entry", "/content", "/text", "/directories", "/moves", "/copies", "/diff", "/archive"),
+    *(
+        "/workspace",
+        "/entry",
+        "/content",
+        "/text",
+        "/directories",
+        "/moves",
+        "/copies",
+        "/diff",
+        "/archive",
+        "/versions",
+        "/versions/{version_id}",
+    ),
     *(
         "/workspace/search",
         "{turn_id}/files",

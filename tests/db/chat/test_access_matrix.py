@@ -81,6 +81,7 @@ PUBLIC = {
     ".well-known/oauth-authorization-server": "tells nothing of anybody",
     ".well-known/oauth-protected-resource/mcp/<str:agent>": "tells nothing of anybody",
     "mcp/<str:agent>": "says that there is no MCP; the endpoint is in front of Django",
+    "preview/<str:kind>": "a document without content; tests in test_preview_frame.py",
     "join/<str:secret>": "guarded by the secret of an invitation; tests in members/test_invitations.py",
     "health/live": "tells nothing of anybody",
     "health/ready": "tells nothing of anybody",
@@ -111,6 +112,7 @@ NOT_NOW = {
     ("POST", "/api/v1/turns/{turn_id}/undo/effects/{effect_id}"): "undo_impossible",
     ("POST", "/api/v1/instances/{instance_id}/redo"): "undo_impossible",
     ("POST", "/api/v1/instances/{instance_id}/review"): "undo_impossible",
+    ("GET", "/api/v1/instances/{instance_id}/workspace/versions/{version_id}"): "file_failed",
 }
 """Operations that her turns are in no state for, which she alone learns."""
 

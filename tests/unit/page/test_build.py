@@ -43,7 +43,7 @@ def build(tmp_path: Path) -> ModuleType:
     (tmp_path / "deno.lock").write_text((ROOT / "static" / "deno.lock").read_text())
     changed: dict[str, object] = {"HERE": tmp_path, "SOURCE": source, "DIST": tmp_path / "dist", "STYLES": ("a.css",)}
     changed["ADMIN_STYLES"] = ("a.css",)
-    changed |= {"ENTRIES": ("js/main.js", "js/simple.js"), "FOR_TESTS": "js/testing.js"}
+    changed |= {"ENTRIES": ("js/main.js", "js/simple.js"), "FRAMES": {}, "FOR_TESTS": "js/testing.js"}
     for name, value in changed.items():
         setattr(module, name, value)
     return module

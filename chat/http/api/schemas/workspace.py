@@ -129,6 +129,31 @@ class FileTextIn(Input):
     encoding: str | None = Field(default=None, max_length=50)
 
 
+class KeptVersionOut(Schema):
+    """An earlier version of a file. `turn_id`: of the turn or undo that replaced it, empty for a person's change."""
+
+    id: int
+    replaced_at: datetime
+    turn_id: str
+    size: int
+    is_kept: bool
+
+
+class FileVersionsOut(Schema):
+    """Earlier versions of a file, the newest first."""
+
+    path: str
+    items: list[KeptVersionOut]
+
+
+class FileVersionOut(Schema):
+    """The text of an earlier version, decoded from UTF-8."""
+
+    path: str
+    id: int
+    text: str
+
+
 class DiffOut(Schema):
     """A unified diff with three lines of context; empty when nothing differs."""
 

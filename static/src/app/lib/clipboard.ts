@@ -16,24 +16,31 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** A click somewhere in rendered text. `copy(text, button)` copies and tells; `tellCopied` is for its button. */
-export function onContentClick(event: Event, copy: (text: string, button: HTMLElement) => void): void {
-  const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-action]") : null;
-  if (button) ACTIONS[button.dataset.action ?? ""]?.(button, copy);
+/** What the buttons need of the page: `copy` copies and tells (`tellCopied` is for its button), `preview` shows a figure's code. */
+export interface ContentVerbs {
+  copy: (text: string, button: HTMLElement) => void;
+  preview: (button: HTMLElement) => void;
 }
 
-type Action = (button: HTMLElement, copy: (text: string, button: HTMLElement) => void) => void;
+/** A click somewhere in rendered text. */
+export function onContentClick(event: Event, verbs: ContentVerbs): void {
+  const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-action]") : null;
+  if (button) ACTIONS[button.dataset.action ?? ""]?.(button, verbs);
+}
+
+type Action = (button: HTMLElement, verbs: ContentVerbs) => void;
 
 const ACTIONS: Record<string, Action> = {
-  "copy-code": (button, copy) => {
+  "copy-code": (button, { copy }) => {
     const code = button.closest("figure.code")?.querySelector("code")?.textContent;
     if (code != null) copy(code.replace(/\n$/, ""), button);
   },
+  "preview-code": (button, { preview }) => preview(button),
   "wrap-code": (button) => {
     const isWrapped = button.closest("figure.code")?.toggleAttribute("data-keep-wrap") ?? false;
     button.setAttribute("aria-pressed", String(isWrapped));
   },
-  "copy-table": (button, copy) => {
+  "copy-table": (button, { copy }) => {
     const table = button.closest(".table")?.querySelector("table");
     if (table) copy(tableText(table), button);
   },

@@ -2,6 +2,7 @@
 
 import { t } from "./i18n.ts";
 import { colourIn } from "./highlight.ts";
+import { kindOfLanguage } from "./preview_kinds.ts";
 
 const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escape = (text: string): string => text.replace(/[&<>"]/g, (sign) => ENTITIES[sign]);
@@ -12,6 +13,9 @@ export function codeFigure(code: string, language: string): string {
   const shown = escape(language || t("message.plain-text"));
   return (
     `<figure class="code"><figcaption><span class="code-language">${shown}</span>` +
+    (kindOfLanguage(language)
+      ? `<button type="button" class="quiet" data-action="preview-code">${escape(t("message.preview-code"))}</button>`
+      : "") +
     `<button type="button" class="quiet" data-action="wrap-code">${escape(t("message.wrap-code"))}</button>` +
     `<button type="button" class="quiet" data-action="copy-code">${
       escape(t("message.copy-code"))

@@ -129,6 +129,14 @@ export function blocksOf(text: string, env: Env = {}): Block[] {
   return blocks;
 }
 
+/** The pieces of code in a text, in the order in which they stand. */
+export const fencesOf = (text: string): { language: string; code: string }[] =>
+  md.parse(text, {}).flatMap((token) =>
+    token.type === "fence" || token.type === "code_block"
+      ? [{ language: token.type === "fence" ? languageOf(token) : "", code: token.content }]
+      : []
+  );
+
 /** The whole text at once. `sources`: what its citations may name. */
 export function renderMarkdown(text: string, sources: readonly Source[] = []): Element[] {
   const env: Env = { sources };

@@ -22,6 +22,7 @@ import memory from "./en/memory.json" with { type: "json" };
 import menu from "./en/menu.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
 import people from "./en/people.json" with { type: "json" };
+import previews from "./en/previews.json" with { type: "json" };
 import rules from "./en/rules.json" with { type: "json" };
 import runs from "./en/runs.json" with { type: "json" };
 import schedules from "./en/schedules.json" with { type: "json" };
@@ -54,6 +55,7 @@ export const later = {
   ...menu,
   ...panel,
   ...people,
+  ...previews,
   ...rules,
   ...runs,
   ...schedules,

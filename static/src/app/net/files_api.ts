@@ -9,6 +9,7 @@ export type DirectoryPage = Schemas["WorkspaceEntriesOut"];
 export type Review = Schemas["ReviewOut"];
 export type ReviewedFile = Schemas["ReviewedFileOut"];
 export type Hunk = Schemas["HunkOut"];
+export type KeptVersion = Schemas["KeptVersionOut"];
 export type ReviewAction = Schemas["ReviewIn"]["action"];
 
 /** Which version a writing replaces: that of an entry, "" for none (a new file), null for any. */
@@ -74,6 +75,17 @@ export class FilesApi {
   /** The text of a file in any encoding, decoded by the server. */
   text = (path: string, signal?: AbortSignal): Promise<Schemas["FileTextOut"]> =>
     this.#api.request("GET", `${this.#base}/text?${queryOf({ path })}`, undefined, { signal });
+
+  /** What stood in a file before answers changed it, the newest first. */
+  versions = async (path: string, signal?: AbortSignal): Promise<KeptVersion[]> => {
+    const address = `${this.#base}/versions?${queryOf({ path })}`;
+    return (await this.#api.request<Schemas["FileVersionsOut"]>("GET", address, undefined, { signal })).items;
+  };
+
+  version = async (path: string, id: number, signal?: AbortSignal): Promise<string> => {
+    const address = `${this.#base}/versions/${id}?${queryOf({ path })}`;
+    return (await this.#api.request<Schemas["FileVersionOut"]>("GET", address, undefined, { signal })).text;
+  };
 
   /** Replace the text of a file in the encoding that it has, or in UTF-8. Conflicts as `write`. */
   writeText(path: string, text: string, version: string, { asUtf8 = false } = {}): Promise<FileEntry> {

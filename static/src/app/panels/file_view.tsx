@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { fileSize, fullTime, timeLabel } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { languageOf } from "../lib/language_of.ts";
+import { kindOfFile, type PreviewKind } from "../lib/preview_kinds.ts";
 import { fileText, withoutTricks } from "../lib/readable.ts";
 import { ApiError, messageOf } from "../net/api.ts";
 import type { FileEntry, FilesApi } from "../net/files_api.ts";
@@ -14,11 +15,16 @@ import { useApp } from "../ui/context.ts";
 import { Icon, IconButton } from "../ui/icon.tsx";
 import { Lines } from "../ui/lines.tsx";
 import type { FileActions } from "./file_actions.ts";
+import { FilePreview } from "./file_preview.tsx";
+import { FileVersions } from "./file_versions.tsx";
 import { FileEditor } from "./file_editor.tsx";
 import { Failure } from "./panel.tsx";
+import { type Face, Faces } from "./preview_view.tsx";
 import { useReading } from "./reading.ts";
 
+const PDF = "application/pdf";
 const PICTURE = /^image\/(png|jpeg|gif|webp|avif)$/;
+const WRITTEN: ReadonlySet<PreviewKind> = new Set(["markdown", "csv"]); // one reads and edits these as they are
 const LARGEST_TO_EDIT = 1_000_000; // bytes
 
 interface Props {
@@ -69,6 +75,7 @@ export function FileView({ conversation, path, api, actions, canWrite, close }: 
       {reading.value && (entry?.kind === "file" || (!entry && isEditing)) && (
         <Content
           key={PICTURE.test(entry?.media_type ?? "") ? "picture" : "text"}
+          conversation={conversation}
           entry={entry}
           instanceId={id}
           path={path}
@@ -125,6 +132,7 @@ function FileHead({ entry, path, api, actions, canWrite, close, back }: HeadProp
 }
 
 interface ContentProps {
+  conversation: Conversation;
   entry: FileEntry | null;
   instanceId: string;
   path: string;
@@ -143,7 +151,33 @@ function Content(props: ContentProps) {
     const address = api.contentAddress(path, { version: entry.version });
     return <img class="file-picture" src={address} alt={t("files.picture-of", { name })} />;
   }
-  return <Text {...props} />;
+  if (entry?.media_type === PDF) {
+    return (
+      <p class="panel-actions">
+        <a class="button" href={api.contentAddress(path, { version: entry.version })} target="_blank" rel="noopener">
+          <Icon name="file" />
+          {t("previews.open-pdf")}
+        </a>
+      </p>
+    );
+  }
+  return <Faced {...props} />;
+}
+
+/** A text: as what it describes where that is possible, as it is written, and as it was before answers changed it. */
+function Faced(props: ContentProps) {
+  const { entry, path, name, api, isEditing } = props;
+  const kind = kindOfFile(name);
+  const [face, setFace] = useState<Face>(kind && !WRITTEN.has(kind) && !isEditing ? "preview" : "source");
+  if (!entry || isEditing) return <Text {...props} />;
+  return (
+    <>
+      <Faces of={kind ? ["preview", "source", "versions"] : ["source", "versions"]} face={face} choose={setFace} />
+      {kind && face === "preview" && <FilePreview kind={kind} entry={entry} api={api} name={name} />}
+      {face === "source" && <Text {...props} />}
+      {face === "versions" && <FileVersions conversation={props.conversation} path={path} name={name} api={api} />}
+    </>
+  );
 }
 
 function Text(props: ContentProps) {

@@ -12,6 +12,7 @@ import { FileChanges } from "./file_changes.tsx";
 import { FileView } from "./file_view.tsx";
 import { TreeView } from "./file_tree.tsx";
 import { Failure } from "./panel.tsx";
+import { BlockPreview } from "./preview_view.tsx";
 import { useReading } from "./reading.ts";
 import type { PanelProps } from "./registry.ts";
 
@@ -43,6 +44,16 @@ function Files({ conversation }: PanelProps) {
   if (path) last.current = path;
   const open = (file: string) => place.open(id, file);
   const canWrite = tree.totals?.can_write ?? false;
+  if (isHere && place.block) {
+    return (
+      <BlockPreview
+        key={`${place.block.messageId} ${place.block.part} ${place.block.fence}`}
+        conversation={conversation}
+        place={place.block}
+        close={() => open("")}
+      />
+    );
+  }
   if (path) {
     return (
       <FileView

@@ -25,6 +25,7 @@ export interface Boot {
     agents: string;
     files: string;
     logout: string;
+    previews: string;
     /** The administration and the description of the API, for staff; empty for others. */
     admin: string;
     docs: string;

@@ -2,6 +2,7 @@
 // that were changed here and are not stored yet. They outlive the view: another tab of the panel, another conversation.
 
 import { Store } from "../lib/store.ts";
+import type { BlockPlace } from "./previews.ts";
 
 /** A text that is not stored. The rest: of the file that it was made from; `version` is "" of a new one. */
 export interface Draft {
@@ -21,6 +22,8 @@ export class FilesPlace extends Store {
   path: string;
   /** The turns whose changes are reviewed, empty for all of the conversation; null where none are. */
   turnIds: readonly string[] | null = null;
+  /** The piece of code of a message that is shown as what it describes; null where none is. */
+  block: BlockPlace | null = null;
   /** What is looked for among the files. */
   query = "";
   readonly #drafts = new Map<string, Draft>();
@@ -32,8 +35,15 @@ export class FilesPlace extends Store {
 
   /** Show a file, or the list with "". */
   open(instanceId: string, path: string): void {
-    Object.assign(this, { instanceId, path });
+    Object.assign(this, { instanceId, path, block: null });
     this.#tell();
+  }
+
+  /** Show a piece of code of a message. */
+  preview(instanceId: string, block: BlockPlace): void {
+    this.open(instanceId, "");
+    this.block = block;
+    this.changed();
   }
 
   /** Show what turns have changed, all of them for none; the list for null. */

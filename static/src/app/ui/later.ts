@@ -23,6 +23,7 @@ export { ParentBar } from "./runs/parent_bar.tsx";
 export { LooseRuns, RunCards } from "./runs/run_cards.tsx";
 export { SettingsPage } from "../settings/settings_page.tsx";
 export { TodoBar } from "./todo_bar.tsx";
+export { openPreview } from "../store/open_preview.ts";
 export { openDelegated } from "../store/delegated.ts";
 export { askUndo, redo } from "../store/undo_verbs.ts";
 export { UndoneBar } from "./undone_bar.tsx";

@@ -4,6 +4,7 @@
 import { computed } from "@preact/signals-core";
 import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { pending } from "../lib/busy.ts";
 import { onContentClick, tellCopied } from "../lib/clipboard.ts";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
@@ -35,6 +36,7 @@ export function Timeline() {
   const copy = async (text: string, button: HTMLElement) => {
     if (await app.copy(text)) tellCopied(button);
   };
+  const preview = async (button: HTMLElement) => (await pending(import("./later.ts"))).openPreview(app, button);
   useLayoutEffect(() => reader.attach(scroller.current!, list.current!), [reader]);
   return (
     <div class="stage">
@@ -45,7 +47,7 @@ export function Timeline() {
         role="region"
         aria-label={t("message.messages")}
         ref={scroller}
-        onClick={(event) => onContentClick(event, copy)}
+        onClick={(event) => onContentClick(event, { copy, preview })}
       >
         <div class="column">
           <List app={app} conversation={conversation} reader={reader} scroller={scroller} list={list} />

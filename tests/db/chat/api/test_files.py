@@ -102,6 +102,18 @@ def test_an_image_shows_in_the_page(as_alice: ApiClient) -> None:
     assert reply.getvalue() == PNG
 
 
+def test_a_pdf_opens_in_the_browser_s_viewer_and_reaches_nothing(as_alice: ApiClient) -> None:
+    for name in ("paper.pdf", "page.html"):  # by its bytes, whatever it is called
+        reply = as_alice.get(f"/files/{upload(as_alice, b'%PDF-1.7 <script>alert(1)</script>', name).json()['id']}")
+        assert reply["Content-Type"] == "application/pdf"
+        assert reply["Content-Disposition"].startswith("inline")
+        assert reply["X-Content-Type-Options"] == "nosniff"
+        policy = reply["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; ")
+        assert "script-src" not in policy
+        assert "frame-ancestors 'none'" in policy
+
+
 def test_ranges_and_etags_are_honoured(as_alice: ApiClient) -> None:
     path = f"/files/{upload(as_alice, b'0123456789', 'a.txt').json()['id']}"
     whole = as_alice.get(path)

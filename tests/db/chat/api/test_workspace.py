@@ -61,8 +61,13 @@ class Files:
 
 
 @pytest.fixture
-def alices_files(as_alice: ApiClient, alice: User, make_instance: MakeInstance) -> Files:
-    return Files(as_alice, make_instance(alice, "talk"))
+def talk(alice: User, make_instance: MakeInstance) -> AgentInstance:
+    return make_instance(alice, "talk")
+
+
+@pytest.fixture
+def alices_files(as_alice: ApiClient, talk: AgentInstance) -> Files:
+    return Files(as_alice, talk)
 
 
 def test_an_empty_workspace_is_read_without_being_made(alices_files: Files) -> None:
@@ -99,6 +104,31 @@ def test_a_changed_file_is_not_overwritten_unseen(alices_files: Files) -> None:
     assert late.json()["data"]["version"] == alices_files.get("/entry?path=/a.txt").json()["version"]
     assert alices_files.put("/a.txt", b"four", **{"If-None-Match": "*"}).status_code == 409
     assert alices_files.read("/a.txt").body == b"two"
+
+
+def test_earlier_versions_of_a_file_are_listed_and_read(
+    alices_files: Files, as_bob: ApiClient, talk: AgentInstance
+) -> None:
+    workspace = InstanceWorkspace(key_of(talk), instance_id=talk.pk)
+    alices_files.put("/a.md", b"one")
+    assert alices_files.get("/versions?path=/a.md").json() == {"path": "/a.md", "items": []}
+    async_to_sync(workspace.in_turn("t1").write_file)("/a.md", "two")
+    async_to_sync(workspace.in_turn("t2").write_file)("/a.md", b"\x00\xff")
+    async_to_sync(workspace.in_turn("t3").write_file)("/a.md", "four")
+    async_to_sync(workspace.in_turn("t3").write_file)("/b.md", "another")
+    found = alices_files.get("/versions?path=a.md").json()["items"]
+    assert [(each["turn_id"], each["size"], each["is_kept"]) for each in found] == [
+        ("t3", 2, True),
+        ("t2", 3, True),
+        ("t1", 3, True),
+    ]
+    read = [alices_files.get(f"/versions/{each['id']}?path=/a.md") for each in found]
+    assert [reply.status_code for reply in read] == [404, 200, 200]
+    assert [reply.json()["text"] for reply in read[1:]] == ["two", "one"]
+    assert alices_files.get(f"/versions/{found[2]['id']}?path=/b.md").status_code == 404
+    assert [each["id"] for each in alices_files.get("/versions?path=/a.md&limit=1").json()["items"]] == [found[0]["id"]]
+    for path in ("/versions?path=/a.md", f"/versions/{found[2]['id']}?path=/a.md"):
+        assert as_bob.get(alices_files.base + path).status_code == 404
 
 
 def test_directories_are_listed_first_and_in_pages(alices_files: Files) -> None:

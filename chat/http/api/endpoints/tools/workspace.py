@@ -28,6 +28,8 @@ from chat.http.api.schemas.workspace import (
     FilePath,
     FileTextIn,
     FileTextOut,
+    FileVersionOut,
+    FileVersionsOut,
     FoundFilesOut,
     MoveIn,
     NamePart,
@@ -56,6 +58,8 @@ from tools_app.file_tools.keeping import replace_text, stored_text
 from tools_app.file_tools.lookalikes import naming_alike
 from tools_app.workspace.archive import export_zip
 from tools_app.workspace.conf import workspace_settings
+from tools_app.workspace.file_versions import version_text, versions_of
+from tools_app.workspace.stores.database import DatabaseWorkspace
 from tools_app.workspace.turn_files import changed_in_turn, compared
 from tools_app.workspace.unpacking import import_archive
 
@@ -198,6 +202,37 @@ async def workspace_text(request: HttpRequest, instance_id: str, path: At) -> ob
         "encoding": found.encoding.description,
         "can_be_saved": found.can_be_saved,
     }
+
+
+@router.get(
+    "/instances/{instance_id}/workspace/versions",
+    response=FileVersionsOut,
+    operation_id="list_file_versions",
+    openapi_extra=_ERRORS,
+)
+async def workspace_versions(request: HttpRequest, instance_id: str, path: At, limit: Few = 50) -> object:
+    """Earlier versions of a file, the newest first: what stood there until a turn, or a person after one, replaced it.
+
+    Kept for `THINK_WORKSPACE_BACKUP_DAYS`. Files of a store outside of the database have none.
+    """
+    workspace_id = await _stored_id(await _viewed(request, instance_id))
+    found = [] if workspace_id is None else await db(lambda: versions_of(workspace_id, path, limit=limit))
+    return {"path": normalise(path), "items": [asdict(version) for version in found]}
+
+
+@router.get(
+    "/instances/{instance_id}/workspace/versions/{version_id}",
+    response=FileVersionOut,
+    operation_id="read_file_version",
+    openapi_extra=_ERRORS,
+)
+async def workspace_version(request: HttpRequest, instance_id: str, version_id: int, path: At) -> object:
+    """The text of an earlier version of a file. One that is not kept, or is no text, is an error (`file_failed`)."""
+    workspace_id = await _stored_id(await _viewed(request, instance_id))
+    text = None if workspace_id is None else await db(version_text, workspace_id, path, version_id)
+    if text is None:
+        raise failed("ENOENT", normalise(path))
+    return {"path": normalise(path), "id": version_id, "text": text}
 
 
 @router.put(
@@ -386,6 +421,11 @@ async def _viewed(request: HttpRequest, instance_id: str, needs: Role = Role.REA
     return replace(
         viewed, can_write=viewed.can_write and policy.allows(await db(role_of, user.pk, instance), Role.WRITER)
     )
+
+
+async def _stored_id(viewed: ViewedWorkspace) -> str | None:
+    """The stored workspace; nothing for a store outside of the database, or where nothing was written yet."""
+    return await viewed.workspace.workspace_id() if isinstance(viewed.workspace, DatabaseWorkspace) else None
 
 
 async def _writable(request: HttpRequest, instance_id: str) -> ViewedWorkspace:
