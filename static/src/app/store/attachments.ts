@@ -16,6 +16,8 @@ export interface Attachment {
   progress: number;
   error: string;
   stored: StoredFile | null;
+  /** The text that was pasted, where it was too long for the field; "" for other files, and once the page was loaded again. */
+  pasted: string;
   abort: AbortController;
 }
 
@@ -58,11 +60,11 @@ export class Attachments extends Store {
     this.changed();
   }
 
-  /** Upload files. Returns why some were left out, in words; empty when all are on their way. */
-  add(files: readonly File[]): string {
+  /** Upload files. Returns why some were left out, in words; empty when all are on their way. `pasted`: the text that one is. */
+  add(files: readonly File[], pasted = ""): string {
     for (const file of files) {
       if (this.items.length >= MOST) return t("composer.too-many-files", { count: MOST });
-      this.#upload(file);
+      this.#upload(file, pasted);
     }
     return "";
   }
@@ -83,13 +85,13 @@ export class Attachments extends Store {
     for (const item of this.items) item.abort.abort();
   }
 
-  #newItem(name: string, size: number): Attachment {
+  #newItem(name: string, size: number, pasted = ""): Attachment {
     const abort = new AbortController();
-    return { id: ++this.#made, name, size, state: "uploading", progress: 0, error: "", stored: null, abort };
+    return { id: ++this.#made, name, size, state: "uploading", progress: 0, error: "", stored: null, pasted, abort };
   }
 
-  async #upload(file: File): Promise<void> {
-    const item = this.#newItem(file.name || t("composer.pasted-image"), file.size);
+  async #upload(file: File, pasted: string): Promise<void> {
+    const item = this.#newItem(file.name || t("composer.pasted-image"), file.size, pasted);
     this.items = [...this.items, item];
     this.changed();
     const change = (fields: Partial<Attachment>) => {

@@ -11,6 +11,7 @@ import { type Command, commandOf } from "./commands.ts";
 import type { Delivery, FilePart, Message, StoredFile } from "./types.ts";
 
 const DRAFT_PAUSE_MS = 250;
+const LONGEST_PASTE = 20_000; // characters; what is longer becomes a file, as a field that holds it is slow
 
 interface Draft {
   text?: string;
@@ -74,6 +75,25 @@ export class Composer extends Store {
     this.note = this.attachments.add(files);
     this.#saveSoon();
     this.changed();
+  }
+
+  /** Take a pasted text as a file where it is long. Returns whether it was taken. */
+  takePasted(text: string): boolean {
+    if (text.length <= LONGEST_PASTE) return false;
+    const file = new File([text], t("composer.pasted-text"), { type: "text/plain" });
+    const refusal = this.attachments.add([file], text);
+    if (refusal) return false; // no room for a further file: it is a text, as any
+    this.#saveSoon();
+    this.changed();
+    return true;
+  }
+
+  /** Put a text that became a file into the field after all. */
+  pasteAsText(id: number): void {
+    const pasted = this.attachments.items.find((item) => item.id === id)?.pasted ?? "";
+    this.attachments.remove(id);
+    this.type(this.text ? `${this.text}\n${pasted}` : pasted);
+    this.focus();
   }
 
   removeFile(id: number): void {

@@ -153,7 +153,10 @@ function Field() {
   }, [composer.focusWishes]);
   const onPaste = (event: ClipboardEvent) => {
     const files = [...(event.clipboardData?.files ?? [])];
-    if (!files.length) return;
+    if (!files.length) {
+      if (composer.takePasted(event.clipboardData?.getData("text/plain") ?? "")) event.preventDefault();
+      return;
+    }
     event.preventDefault();
     composer.addFiles(files);
   };
@@ -214,14 +217,21 @@ function Files() {
   const { items } = follow(composer.attachments);
   return (
     <ul id="composer-files" class="composer-files" aria-label={t("composer.files-to-send")} hidden={!items.length}>
-      {items.map((item) => <FileChip key={item.id} item={item} remove={() => composer.removeFile(item.id)} />)}
+      {items.map((item) => (
+        <FileChip
+          key={item.id}
+          item={item}
+          remove={() => composer.removeFile(item.id)}
+          asText={() => composer.pasteAsText(item.id)}
+        />
+      ))}
     </ul>
   );
 }
 
 const isPicture = (mediaType = ""): boolean => /^image\/(png|jpeg|gif|webp|avif)$/.test(mediaType);
 
-function FileChip({ item, remove }: { item: Attachment; remove: () => void }) {
+function FileChip({ item, remove, asText }: { item: Attachment; remove: () => void; asText: () => void }) {
   const { stored, state, name } = item;
   return (
     <li class={`file-chip is-${state}`}>
@@ -234,6 +244,7 @@ function FileChip({ item, remove }: { item: Attachment; remove: () => void }) {
       )}
       {state === "failed" && <span class="is-error">{item.error}</span>}
       {state === "ready" && <span class="muted">{fileSize(item.size)}</span>}
+      {item.pasted && <button type="button" class="quiet" onClick={asText}>{t("composer.paste-as-text")}</button>}
       {stored?.note && <span class="file-note">{stored.note}</span>}
       <IconButton icon="close" label={t("composer.remove-file", { name })} onClick={remove} />
     </li>
