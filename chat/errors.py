@@ -7,7 +7,7 @@ ThinkError
                   │  LastAdministrator · KeyNotFound
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
                   │  RoleNeeded · AnswerDenied · MemberNotFound · InvitationNotFound · UndoBusy · UndoImpossible
-                  │  AnswersIncomplete · StreamTaken · PreferenceInvalid
+                  │  AnswersIncomplete · StreamTaken · PreferenceInvalid · SharedNotFound
                   │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  FiberInvalid · FiberMethodMissing · FiberConflict
@@ -85,6 +85,12 @@ class PreferenceInvalid(ChatError, Invalid):
     """This preference is not possible. Data: `field`."""
 
     code = "preference_invalid"
+
+
+class SharedNotFound(ChatError, NotFound):
+    """This link does not work: it is wrong, has expired, or was taken back."""
+
+    code = "shared_not_found"
 
 
 class TurnNotFound(ChatError, NotFound):

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from chat.http import join_page, pages, preview_frame
+from chat.http import join_page, pages, preview_frame, shared_page
 
 app_name = "chat"
 urlpatterns = [
@@ -15,5 +15,8 @@ urlpatterns = [
     path("c/new", pages.new, name="new"),
     path("preview/<str:kind>", preview_frame.preview, name="preview"),
     path("join/<str:secret>", join_page.join, name="join"),
+    path("shared/<str:secret>", shared_page.shared, name="shared"),
+    path("shared/<str:secret>/files/<str:file_id>", shared_page.shared_attachment, name="shared-file"),
+    path("shared/<str:secret>/files/<str:file_id>/view", shared_page.shared_attachment_view, name="shared-file-view"),
     path("c/<str:instance_id>", pages.conversation, name="conversation"),
 ]

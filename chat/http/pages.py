@@ -25,12 +25,12 @@ _PAGE_LIMIT = "50"
 _APPROVALS_LIMIT = "50"
 _COUNT_ONLY = "1"  # the list shows how many wait, and no more of them
 # Added to the site's policy where django-csp is at work: in these pages only the sanitiser may make markup of text.
-_TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["dompurify"]}
+TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["dompurify"]}
 
 
 @require_safe
 @never_cache
-@csp_update(_TRUSTED_TYPES)
+@csp_update(TRUSTED_TYPES)
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     """The list of conversations. Wide screens show the newest one beside it at once, so it is embedded too."""
@@ -41,7 +41,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @never_cache
-@csp_update(_TRUSTED_TYPES)
+@csp_update(TRUSTED_TYPES)
 @login_required
 def new(request: HttpRequest) -> HttpResponse:
     """An empty conversation; nothing is written before its first message. `?agent=` names the agent."""
@@ -50,7 +50,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @never_cache
-@csp_update(_TRUSTED_TYPES)  # type: ignore[arg-type]  # any view will do, the package knows those without arguments
+@csp_update(TRUSTED_TYPES)  # type: ignore[arg-type]  # any view will do, the package knows those without arguments
 @login_required
 def conversation(request: HttpRequest, instance_id: str) -> HttpResponse:
     """One conversation with its newest page embedded. Errors: `Http404` for conversations of other users."""
@@ -61,7 +61,7 @@ def conversation(request: HttpRequest, instance_id: str) -> HttpResponse:
 
 @require_safe
 @never_cache
-@csp_update(_TRUSTED_TYPES)
+@csp_update(TRUSTED_TYPES)
 @login_required
 def approvals(request: HttpRequest) -> HttpResponse:
     """All calls that wait for this user's decision, with the first page of them embedded."""

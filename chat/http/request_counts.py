@@ -1,4 +1,7 @@
-"""Limits of a user's requests in a minute, over all processes. What requests do is limited where it is done."""
+"""Limits of the requests of a user, or of a network, in a minute, over all processes.
+
+What requests do is limited where it is done.
+"""
 
 import logging
 import time

@@ -32,6 +32,7 @@ from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
 from chat.models.people import PersonPreferences
 from chat.models.reverts import KeptChange, Revert, new_revert_id
 from chat.models.runs import AgentRun
+from chat.models.shares import ShareLink, new_share_id
 
 __all__ = [
     "AgentInstance",
@@ -58,6 +59,7 @@ __all__ = [
     "ProviderKey",
     "Revert",
     "Role",
+    "ShareLink",
     "SignInLink",
     "SignedInBrowser",
     "StreamEntry",
@@ -74,5 +76,6 @@ __all__ = [
     "new_invitation_id",
     "new_member_id",
     "new_revert_id",
+    "new_share_id",
     "new_turn_id",
 ]

@@ -24,6 +24,7 @@ from chat.operations.conf import retention_settings
 from chat.operations.data_exports import prune_exports
 from chat.operations.ended_runs import expired_children, prune_children
 from chat.operations.reverts import expired_reverts, prune_reverts
+from chat.shares.services import prune_links
 from chat.streams.logs.database_log import prunable_segments, prune_segments
 from fibers.core.states import FiberStatus
 from fibers.execution.recovery import sweep
@@ -81,6 +82,7 @@ POLICIES = (
     Policy(name="links", count=partial(sign_in.prune_links, dry_run=True), prune=sign_in.prune_links),
     Policy(name="browsers", count=partial(browsers.prune_browsers, dry_run=True), prune=browsers.prune_browsers),
     Policy(name="invitations", count=partial(prune_invitations, dry_run=True), prune=prune_invitations),
+    Policy(name="shares", count=partial(prune_links, dry_run=True), prune=prune_links),
     Policy(name="actions", count=lambda: expired_effects().count(), prune=prune_effects),
     Policy(name="rules", count=lambda: expired_rules().count(), prune=prune_rules),
     Policy(name="messages", count=lambda: None, prune=prune_unreached),

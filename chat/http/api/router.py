@@ -37,6 +37,7 @@ from chat.http.api.endpoints import (
     search,
     sessions,
     settings,
+    shares,
     state,
     stream,
     submissions,
@@ -114,6 +115,7 @@ PARTS = (
     provider_keys,
     work,
     usage,
+    shares,
 )
 """In the order in which their addresses are tried."""
 

@@ -39,6 +39,7 @@ class Hers:
     token_id: int
     browser_id: str
     export_id: str
+    share_id: str
 
     def fill(self, text: str) -> str:
         ids = {
@@ -71,6 +72,7 @@ class Hers:
             "token_id": self.token_id,
             "browser_id": self.browser_id,
             "export_id": self.export_id,
+            "share_id": self.share_id,
             "schedule_id": self.schedule.pk,
             # The block that a path is about: one of entries where it goes on to these.
             "label}/entries": "skills/entries",

@@ -226,6 +226,9 @@ GUARDED |= {
     ("GET", INVITATIONS): None,
     ("POST", INVITATIONS): {"role": "approver"},
     ("DELETE", INVITATIONS + "/{invitation_id}"): None,
+    ("GET", "/api/v1/instances/{instance_id}/shares"): None,
+    ("POST", "/api/v1/instances/{instance_id}/shares"): {"days": 1},
+    ("DELETE", "/api/v1/shares/{share_id}"): None,
 }
 # Operations on a conversation, by the role that they need. All others need its owner.
 READERS = {
@@ -302,6 +305,8 @@ OWN: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/executors/{name}/claim"): {"tools": ["pay"]},
     ("GET", "/api/v1/agents"): None,
     ("POST", "/api/v1/invitations/accept"): {"secret": "hers"},
+    ("GET", "/api/v1/shares"): None,
+    ("POST", "/api/v1/shares/continue"): {"secret": "hers"},
     ("GET", "/api/v1/agents/{name}"): None,
     ("GET", "/api/v1/model"): None,
     ("GET", "/api/v1/models"): None,

@@ -29,6 +29,7 @@ from chat.mcp_servers.changes import read_soon
 from chat.members.services import add_member, invite
 from chat.models import AgentInstance, AgentRun, Membership, Role, SignedInBrowser
 from chat.schedules.service import draft_of
+from chat.shares.services import NewShare, make_link
 from chat.think import SessionSetup, StoredSkills
 from fibers.core.schedules.timing import Timing
 from fibers.schedules.services import create_schedule
@@ -83,6 +84,9 @@ PUBLIC = {
     "mcp/<str:agent>": "says that there is no MCP; the endpoint is in front of Django",
     "preview/<str:kind>": "a document without content; tests in test_preview_frame.py",
     "join/<str:secret>": "guarded by the secret of an invitation; tests in members/test_invitations.py",
+    "shared/<str:secret>": "guarded by the secret of a link; tests in members/test_share_links.py",
+    "shared/<str:secret>/files/<str:file_id>": "the same",
+    "shared/<str:secret>/files/<str:file_id>/view": "the same",
     "health/live": "tells nothing of anybody",
     "health/ready": "tells nothing of anybody",
 }
@@ -245,11 +249,12 @@ def _doors(alice: User) -> dict[str, Any]:
 
 
 def _people(alice: User, instance: AgentInstance) -> dict[str, Any]:
-    """A reader of Alice's conversation besides Bob, and an open invitation."""
+    """A reader of Alice's conversation besides Bob, an open invitation, and a link for readers."""
     User.objects.create_user("carol")
     return {
         "member_id": add_member(instance, "carol", Role.READER, by=alice.pk).pk,
         "invitation_id": invite(instance, Role.READER, by=alice.pk, days=1)[0].pk,
+        "share_id": make_link(instance, NewShare(days=1))[0].pk,
     }
 
 
