@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "src"
 DIST = HERE / "dist"
-ENTRIES = ("app/main.tsx", "app/simple.ts", "app/admin.ts")
+ENTRIES = ("app/main.tsx", "app/shared.tsx", "app/simple.ts", "app/admin.ts")
 FRAMES = {"app/preview/frame.ts": "", "app/preview/mermaid.ts": "@mermaid-js/tiny/dist/mermaid.tiny.js"}
 """Scripts inside the frames of previews, each with a library that stands before it as its authors built it.
 
@@ -53,6 +53,7 @@ STYLES = (
     "runs.css",
     "files.css",
     "extras.css",
+    "sharing.css",
     "simple.css",
     "forced.css",
 )

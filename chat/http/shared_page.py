@@ -1,4 +1,4 @@
-"""The page of a link for readers, and its files. Nobody signs in for it, no cache keeps it, no search engine lists it.
+"""The page of a link for readers, and its files. It needs no sign-in, no cache keeps it, no search engine lists it.
 
 The page is drawn by the same script as any conversation, from what `chat/shares/reading.py` gives. A link that is wrong
 and one that is over get the same answer. Requests are counted by the network that they come from.
@@ -71,7 +71,7 @@ def _unlisted(response: HttpResponseBase) -> HttpResponseBase:
 @sensitive_variables("secret")
 @_for_strangers("shared", lambda: PAGES_PER_MINUTE)
 def shared(request: HttpRequest, secret: str) -> HttpResponse:
-    """What a link shows."""
+    """The page with what a link shows."""
     link = open_link(secret)
     view = shared_view(link, lambda url: _file_url(secret, url))
     context = {"boot": _boot(request, secret, view), "title": link.title, "product": PRODUCT, "view": "shared"}

@@ -1,4 +1,4 @@
-"""What the secret of a link opens: the path up to its message, and the attached files that it shows. Reads only.
+"""The content that the secret of a link opens: the path up to its message, and the files that it shows. Reads only.
 
 A wrong secret, one that has expired or was revoked, and one whose conversation or person is gone are one error.
 """
@@ -24,7 +24,7 @@ _NO_HASH: Final = "0" * 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedView:
-    """What a link shows, root first."""
+    """The messages that a link shows, root first."""
 
     link: ShareLink
     messages: list[SharedMessage]
@@ -67,7 +67,7 @@ def shared_file(link: ShareLink, file_id: str) -> Attachment:
 
 
 def ticked_of(link: ShareLink) -> Ticked:
-    """What its owner chose to show."""
+    """The choice of its owner of what to show."""
     return Ticked(tools=link.shows_tools, files=link.shows_files, reasoning=link.shows_reasoning)
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -35,7 +35,7 @@ class NewShare:
 
     days: int
     message_id: str | None = None
-    ticked: Ticked = Ticked()
+    ticked: Ticked = field(default_factory=Ticked)
 
 
 @transaction.atomic
@@ -83,11 +83,6 @@ def revoke_link(owner_id: Any, share_id: str) -> None:
     rows = ShareLink.objects.filter(pk=share_id, instance__owner_id=owner_id, revoked_at=None)
     if "\x00" in share_id or not rows.update(revoked_at=timezone.now()):
         raise SharedNotFound
-
-
-def revoke_links_of(instance_ids: list[str]) -> None:
-    """End all links of these conversations, in the transaction of the caller."""
-    ShareLink.objects.filter(instance_id__in=instance_ids, revoked_at=None).update(revoked_at=timezone.now())
 
 
 def prune_links(*, days: int = 30, dry_run: bool = False) -> int:

@@ -43,14 +43,7 @@ def share_create(request: HttpRequest, instance_id: str, data: ShareIn) -> objec
     return Status(201, NewShareOut(**_share(row), secret=secret, path=_path_to(secret)))
 
 
-@router.delete("/shares/{share_id}", response={204: None}, operation_id="revoke_share")
-def share_revoke(request: HttpRequest, share_id: str) -> object:
-    """Take a link back. It ends at once."""
-    services.revoke_link(caller_of(request).user.pk, share_id)
-    return Status(204, None)
-
-
-@router.post(
+@router.post(  # before the ids of links
     "/shares/continue",
     response={201: ContinuedOut},
     operation_id="continue_share",
@@ -59,6 +52,13 @@ def share_revoke(request: HttpRequest, share_id: str) -> object:
 def share_continue(request: HttpRequest, data: SharedSecretIn) -> object:
     """Begin a conversation of your own with what a link shows. Its agent is the same where you are offered that one."""
     return Status(201, ContinuedOut(instance_id=continue_shared(caller_of(request).user, data.secret).pk))
+
+
+@router.delete("/shares/{share_id}", response={204: None}, operation_id="revoke_share")
+def share_revoke(request: HttpRequest, share_id: str) -> object:
+    """Take a link back. It ends at once."""
+    services.revoke_link(caller_of(request).user.pk, share_id)
+    return Status(204, None)
 
 
 def _path_to(secret: str) -> str:

@@ -9,5 +9,6 @@ export { EditAnswer } from "./edit_answer.tsx";
 export { ExportConversations } from "./export_conversations.tsx";
 export { ImportArchive } from "./import_archive.tsx";
 export { Share } from "./share.tsx";
+export { ShareLinks } from "./share_links.tsx";
 export { Shortcuts } from "./shortcuts.tsx";
 export { Undo } from "./undo.tsx";

@@ -28,6 +28,7 @@ import runs from "./en/runs.json" with { type: "json" };
 import schedules from "./en/schedules.json" with { type: "json" };
 import servers from "./en/servers.json" with { type: "json" };
 import settings from "./en/settings.json" with { type: "json" };
+import sharing from "./en/sharing.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
 import todos from "./en/todos.json" with { type: "json" };
 import undo from "./en/undo.json" with { type: "json" };
@@ -61,6 +62,7 @@ export const later = {
   ...schedules,
   ...servers,
   ...settings,
+  ...sharing,
   ...summaries,
   ...todos,
   ...undo,

@@ -59,6 +59,7 @@ export const SECTIONS: readonly SettingsSection[] = [
     load: async () => (await import("./your_data.tsx")).YourDataSection,
   },
   { name: "usage", label: "usage.title", icon: "chart", load: async () => (await import("./usage.tsx")).UsageSection },
+  { name: "links", label: "sharing.links", icon: "link", load: async () => (await import("./links.tsx")).LinksSection },
 ];
 
 export const sectionNamed = (name: string): SettingsSection | undefined => SECTIONS.find((item) => item.name === name);

@@ -18,7 +18,7 @@ export interface Boot {
   user: string;
   /** The name that the person has chosen; may be empty. */
   name: string;
-  page: "list" | "new" | "conversation" | "approvals" | "settings" | "work";
+  page: "list" | "new" | "conversation" | "approvals" | "settings" | "work" | "shared";
   urls: {
     home: string;
     api: string;
@@ -36,6 +36,18 @@ export interface Boot {
   instance: RawInstance | null;
   messages: RawPage | null;
   approvals: ApprovalsPage;
+  /** Of the page of a link for readers. */
+  shared?: SharedLink;
+}
+
+/** A link for readers. `sign_in`: the page where one signs in, empty for those who have. */
+export interface SharedLink {
+  secret: string;
+  expires_at: string;
+  tools: boolean;
+  files: boolean;
+  may_continue: boolean;
+  sign_in: string;
 }
 
 /** Read what is embedded; null on a page without it. */

@@ -3,7 +3,7 @@
 import { t } from "../lib/i18n.ts";
 import type { App } from "../store/app.ts";
 import { isOwn } from "../store/instances.ts";
-import type { Instance } from "../store/types.ts";
+import type { Instance, Message } from "../store/types.ts";
 import type { MenuEntry } from "./popover.tsx";
 
 /** The entries for a conversation. `find`: opens the search within it, where it is the open one. */
@@ -18,6 +18,9 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
     entries.push({ icon: "pin", label, run: () => conversations.setPinned(item, !item.isPinned) });
   }
   if (find) entries.push({ icon: "search", label: t("conversation.find"), run: find });
+  if (item.sessionId && !item.parentId) {
+    entries.push({ icon: "globe", label: t("conversation.share-link"), run: () => void shareLinks(app, item) });
+  }
   entries.push(...exportEntries(app, item));
   entries.push({
     icon: "box",
@@ -35,6 +38,12 @@ function memberEntries(app: App, item: Instance, find?: () => void): MenuEntry[]
   const entries: MenuEntry[] = find ? [{ icon: "search", label: t("conversation.find"), run: find }] : [];
   entries.push(...exportEntries(app, item));
   return [...entries, { icon: "out", label: t("conversation.leave"), run: leave, isDanger: true }];
+}
+
+/** Make links for readers, and take them back. A new one ends at `message`, else at the end of what is shown. */
+export async function shareLinks({ api, dialogs }: App, instance: Instance, message?: Message): Promise<void> {
+  const load = async () => (await import("../dialogs/all.ts")).ShareLinks;
+  await dialogs.ask(load, { api, instance, message });
 }
 
 function exportEntries(app: App, item: Instance): MenuEntry[] {

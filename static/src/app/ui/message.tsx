@@ -73,7 +73,7 @@ function Head({ context, message, pending, isFirst }: MessageProps) {
     if (message.role === "user" && follow(context.app.people).areSeveral) {
       return <PersonHead {...{ context, message, pending }} />;
     }
-    return <h2 class="visually-hidden">{t(message.role === "user" ? "message.you-said" : "message.system")}</h2>;
+    return <h2 class="visually-hidden">{t(wordsOf(message.role, context))}</h2>;
   }
   const { app, conversation } = context;
   const agent = app.agentOf(conversation.instance);
@@ -87,6 +87,12 @@ function Head({ context, message, pending, isFirst }: MessageProps) {
       </p>
     </>
   );
+}
+
+/** Who reads by a link did not say what stands there. */
+function wordsOf(role: Message["role"], { app }: Parts) {
+  if (role !== "user") return "message.system";
+  return app.boot.shared ? "message.asked" : "message.you-said";
 }
 
 /** Where several people write: who wrote this. */

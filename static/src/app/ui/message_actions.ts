@@ -4,6 +4,7 @@ import { t } from "../lib/i18n.ts";
 import { isOwn } from "../store/instances.ts";
 import { textOf } from "../store/text_of.ts";
 import type { Message } from "../store/types.ts";
+import { shareLinks } from "./conversation_menu.tsx";
 import type { Parts } from "./parts_context.ts";
 
 export interface MessageAction {
@@ -46,6 +47,11 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
       icon: "fork",
       label: t("message.fork"),
       run: () => void app.branching.fork(message),
+    },
+    isOwn(instance) && instance.id !== "" && !instance.parentId && !place && {
+      icon: "globe",
+      label: t("message.share-to-here"),
+      run: () => void shareLinks(app, instance, message),
     },
     instance.id !== "" && {
       icon: "link",
