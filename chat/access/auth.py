@@ -198,6 +198,8 @@ def open_attachment(user: User, attachment_id: str, *, needs: Role = Role.OWNER)
     """
     person = require_user(user)
     row = _find(Attachment.objects.select_related("instance"), attachment_id, AttachmentNotFound)
+    if row.instance is not None and row.instance.deleted_at is not None:
+        raise AttachmentNotFound
     if row.owner_id != person.pk:
         role = (
             role_at_file(person.pk, row.pk, row.owner_id) if row.instance is None else role_of(person.pk, row.instance)

@@ -184,6 +184,12 @@ class PeopleChanged(TypedDict):
     origin: NotRequired[str]
 
 
+class ConversationDeleted(TypedDict):
+    """The conversation was deleted: who follows it is let go."""
+
+    type: Literal["conversation.deleted"]
+
+
 class StreamChanged(TypedDict):
     """A durable stream has new entries, was closed or deleted."""
 
@@ -211,6 +217,7 @@ Notification = (
     | ThreadsChanged
     | AuthorityChanged
     | PeopleChanged
+    | ConversationDeleted
     | StreamChanged
 )
 

@@ -53,14 +53,15 @@ _COUNT: Final = Statement(
 def check_instance_quota(owner_id: int | None) -> None:
     """Look whether the user may make one more conversation, in the transaction that makes it. Locks the owner's row.
 
-    Errors: `QuotaExceeded` when the user keeps `THINK_INSTANCES_PER_USER` conversations, sub-agents among them.
+    Errors: `QuotaExceeded` when the user keeps `THINK_INSTANCES_PER_USER` conversations, sub-agents and deleted ones
+    among them.
     """
     limit = quota_settings.instances_per_user
     if not limit or owner_id is None:
         return
     lock_owner(owner_id)
     # Bounded: looks whether there is a row at the limit instead of counting all.
-    if AgentInstance.objects.filter(owner_id=owner_id)[limit - 1 : limit].exists():
+    if AgentInstance.everything.filter(owner_id=owner_id)[limit - 1 : limit].exists():
         raise QuotaExceeded(Phrase("You can keep {limit} conversations. Delete some first.", limit=limit), limit=limit)
 
 

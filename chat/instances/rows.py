@@ -56,6 +56,7 @@ def lookup_of(key: InstanceKey, prefix: str = "") -> dict[str, Any]:
     at: InstanceKey | None = key
     while at is not None:
         found |= {f"{prefix}owner_id": at.owner_id, f"{prefix}agent": at.agent, f"{prefix}name": at.name}
+        found[f"{prefix}deleted_at"] = None
         prefix, at = f"{prefix}parent__", at.parent
     return {**found, prefix.removesuffix("__"): None}
 
@@ -123,13 +124,14 @@ _HOLD: Final = Statement(
     "UPDATE think_chat_agentinstance SET generation = generation WHERE id = %s RETURNING :row:", row=_ROW
 )
 _LOCK: Final = Statement(
-    "UPDATE think_chat_agentinstance SET turn_count = turn_count + 1, active_at = %s WHERE id = %s RETURNING :row:",
+    "UPDATE think_chat_agentinstance SET turn_count = turn_count + 1, active_at = %s "
+    "WHERE id = %s AND deleted_at IS NULL RETURNING :row:",
     row=_ROW,
 )
 _LOCK_ADDRESS: Final = Statement(
     """
     UPDATE think_chat_agentinstance SET turn_count = turn_count + 1, active_at = %s
-    WHERE owner_id = %s AND agent = %s AND name = %s AND parent_id IS NULL
+    WHERE owner_id = %s AND agent = %s AND name = %s AND parent_id IS NULL AND deleted_at IS NULL
     RETURNING :row:
     """,
     row=_ROW,
@@ -137,7 +139,7 @@ _LOCK_ADDRESS: Final = Statement(
 _LOCK_ROOT: Final = Statement(
     """
     UPDATE think_chat_agentinstance SET turn_count = turn_count + 1, active_at = %s
-    WHERE owner_id = %s AND agent = %s AND name = %s AND parent_id IS NULL
+    WHERE owner_id = %s AND agent = %s AND name = %s AND parent_id IS NULL AND deleted_at IS NULL
     RETURNING :row:, :has_open_calls:,
         EXISTS (SELECT 1 FROM think_sessions_message m WHERE m.message_id = %s)
     """,
@@ -147,7 +149,10 @@ _LOCK_ROOT: Final = Statement(
 
 
 def hold_instance(instance: AgentInstance) -> None:
-    """Lock the row until the transaction ends and read it afresh; nothing is counted. Errors: `InstanceNotFound`."""
+    """Lock the row until the transaction ends and read it afresh, a deleted one too; nothing is counted.
+
+    Errors: `InstanceNotFound`.
+    """
     _read_again(instance, _HOLD.one(instance.pk))
 
 
@@ -218,7 +223,7 @@ def descendants(instance_id: str) -> list[str]:
     found: list[str] = []
     edge = [instance_id]
     for _ in range(MAX_HOPS):
-        below = AgentInstance.objects.order_by().values_list("pk", flat=True)
+        below = AgentInstance.everything.order_by().values_list("pk", flat=True)
         parts = [edge[begin : begin + BATCH] for begin in range(0, len(edge), BATCH)]
         edge = [child for part in parts for child in below.filter(parent_id__in=part)]
         if not edge:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
@@ -28,10 +29,10 @@ class Person:
 
 def role_of(user_id: Any, instance: AgentInstance) -> Role | None:
     """The role of a user in a conversation, `None` for a stranger. Two queries for others than the owner."""
+    if instance.owner_id is None or instance.deleted_at is not None:
+        return None
     if instance.owner_id == user_id:
         return Role.OWNER
-    if instance.owner_id is None:
-        return None
     rows = Membership.objects.filter(instance_id=root_id_of(instance), user_id=user_id, revoked_at=None)
     role = rows.values_list("role", flat=True).first()
     return None if role is None else Role(role)
@@ -39,7 +40,7 @@ def role_of(user_id: Any, instance: AgentInstance) -> Role | None:
 
 def role_in(user_id: Any, instance_id: str) -> Role | None:
     """The same by the conversation's id; also `None` where it is gone."""
-    instance = AgentInstance.objects.filter(pk=instance_id).only("pk", "owner_id", "parent_id").first()
+    instance = AgentInstance.objects.filter(pk=instance_id).only("pk", "owner_id", "parent_id", "deleted_at").first()
     return None if instance is None else role_of(user_id, instance)
 
 
@@ -53,7 +54,7 @@ def role_at_file(user_id: Any, file_id: str, owner_id: Any) -> Role | None:
 
     Reads the messages of what is shared with the user, if anything of this owner's is.
     """
-    rows = Membership.objects.filter(user_id=user_id, revoked_at=None, instance__owner_id=owner_id)
+    rows = _of(user_id).filter(instance__owner_id=owner_id)
     for instance_id, role in rows.values_list("instance_id", "role"):
         if Message.objects.filter(session__scope=instance_id, content__contains=file_id).exists():
             return Role(role)
@@ -71,14 +72,18 @@ def root_id_of(instance: AgentInstance) -> str:
 
 def shared_with(user_id: Any) -> dict[str, Role]:
     """The conversations of others in which a user has a role, by id. One query."""
-    rows = Membership.objects.filter(user_id=user_id, revoked_at=None).values_list("instance_id", "role")
+    rows = _of(user_id).values_list("instance_id", "role")
     return {instance_id: Role(role) for instance_id, role in rows}
 
 
 def owners_of_shared(user_id: Any) -> dict[str, Any]:
     """The owners of the conversations in which a user has a role, by the conversation's id. One query."""
-    rows = Membership.objects.filter(user_id=user_id, revoked_at=None)
-    return dict(rows.values_list("instance_id", "instance__owner_id"))
+    return dict(_of(user_id).values_list("instance_id", "instance__owner_id"))
+
+
+def _of(user_id: Any) -> QuerySet[Membership]:
+    """What a user is a member of, and is there."""
+    return Membership.objects.filter(user_id=user_id, revoked_at=None, instance__deleted_at=None)
 
 
 def scopes_shared_with(user_id: Any, needs: Role) -> RawSQL:
@@ -89,7 +94,8 @@ def scopes_shared_with(user_id: Any, needs: Role) -> RawSQL:
 
 _SHARED: Final = """
 WITH RECURSIVE shared(id) AS (
-    SELECT instance_id FROM think_chat_membership WHERE user_id = %s AND revoked_at IS NULL AND role IN ({marks})
+    SELECT m.instance_id FROM think_chat_membership m JOIN think_chat_agentinstance i ON i.id = m.instance_id
+    WHERE m.user_id = %s AND m.revoked_at IS NULL AND i.deleted_at IS NULL AND m.role IN ({marks})
     UNION
     SELECT a.id FROM think_chat_agentinstance a JOIN shared ON a.parent_id = shared.id
 )

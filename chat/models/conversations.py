@@ -4,7 +4,7 @@ Columns, constraints and derived properties only. Who may do what is decided in 
 """
 
 from datetime import UTC, datetime
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 from django.conf import settings
 from django.db import models
@@ -34,8 +34,20 @@ def new_attachment_id() -> str:
     return new_id("att")
 
 
+class PresentInstances(models.Manager["AgentInstance"]):
+    """The conversations that are not in *Deleted*: the only ones that anything but retention and quotas finds."""
+
+    def get_queryset(self) -> models.QuerySet["AgentInstance"]:
+        """Leave out what was deleted."""
+        return super().get_queryset().filter(deleted_at=None)
+
+
 class AgentInstance(models.Model):
-    """One agent class under one name for one owner: the address of a conversation. Appears on the first write."""
+    """One agent class under one name for one owner: the address of a conversation. Appears on the first write.
+
+    One that its owner deleted keeps its rows for a while. Its address is free meanwhile, and `objects` leaves it out,
+    with the sub-agents below it, which are marked alike. `everything` has these too.
+    """
 
     id = models.CharField(_("id"), primary_key=True, max_length=64, default=new_instance_id, editable=False)
     owner = models.ForeignKey(
@@ -73,6 +85,11 @@ class AgentInstance(models.Model):
     seen_at = models.DateTimeField(_("last seen by its owner"), null=True, blank=True)  # when the owner last looked
     archived_at = models.DateTimeField(_("archived"), null=True, blank=True)
     pinned_at = models.DateTimeField(_("pinned"), null=True, blank=True)
+    deleted_at = models.DateTimeField(_("deleted"), null=True, blank=True)  # NULL: it is there
+    held_schedules = JSONText(null=True, blank=True)  # ids of those that the deletion paused
+
+    everything: ClassVar[models.Manager["AgentInstance"]] = models.Manager()  # the first: of the admin and of cascades
+    objects: ClassVar[PresentInstances] = PresentInstances()
 
     class Meta:
         verbose_name = _("conversation")
@@ -80,19 +97,24 @@ class AgentInstance(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["owner", "agent", "name"],
-                condition=Q(parent=None, owner__isnull=False),
+                condition=Q(parent=None, owner__isnull=False, deleted_at=None),
                 name="think_instance_owned",
             ),
             models.UniqueConstraint(
-                fields=["agent", "name"], condition=Q(parent=None, owner=None), name="think_instance_shared"
+                fields=["agent", "name"],
+                condition=Q(parent=None, owner=None, deleted_at=None),
+                name="think_instance_shared",
             ),
             models.UniqueConstraint(
                 fields=["parent", "agent", "name"],
-                condition=Q(parent__isnull=False),
+                condition=Q(parent__isnull=False, deleted_at=None),
                 name="think_instance_child",
             ),
         ]
-        indexes = [models.Index(fields=["owner", "-active_at", "id"], name="think_instance_recent")]
+        indexes = [
+            models.Index(fields=["owner", "-active_at", "id"], name="think_instance_recent"),
+            models.Index(fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="think_instance_deleted"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.agent}/{self.name}"

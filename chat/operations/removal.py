@@ -6,15 +6,16 @@ from typing import Any
 from django.db import transaction
 
 from chat.files import attachments
-from chat.instances.rows import descendants, key_of
+from chat.instances.rows import descendants, hold_instance, key_of
 from chat.instances.runs import forget_runs_of
 from chat.models import AgentInstance, Revert, Turn
 from chat.operations.data_exports import forget_exports
 from chat.operations.reverts import forget_reverts
 from chat.turns.admission.admission import cancel_all, stopping
+from chat.turns.admission.holding import live_fibers
 from chat.turns.state.deletion import BATCH, delete_turns
 from fibers.schedules.services import forget_schedules_of
-from fibers.services import forget_scopes, stop_all_of_owner
+from fibers.services import forget_scopes, hold_fiber, stop_all_of_owner
 from sessions_app.messages.services import delete_session
 from sessions_app.models import Session
 from thinkproject.kernel.append_only import erasing
@@ -33,10 +34,26 @@ def delete_instance(instance: AgentInstance, *, only_if: Callable[[], bool] | No
     Durability: rows in one transaction, file objects after the commit. A runner that is still writing finds its rows
     gone and stops; the segments it may leave are pruned.
     """
+    if instance.deleted_at is not None:
+        return _remove_deleted(instance, only_if)
     with stopping(key_of(instance), queued_reason="deleted"), erasing():
         if only_if is not None and not only_if():
             transaction.set_rollback(True)
             return False
+        _remove(instance)
+    return True
+
+
+def _remove_deleted(instance: AgentInstance, only_if: Callable[[], bool] | None) -> bool:
+    """Do so with one that is in *Deleted*: nothing of it can begin, and another one may have its address."""
+    with transaction.atomic(), erasing():
+        for fiber_id in live_fibers(instance):
+            hold_fiber(fiber_id)
+        hold_instance(instance)
+        if only_if is not None and not only_if():
+            transaction.set_rollback(True)
+            return False
+        cancel_all(instance, queued_reason="deleted")
         _remove(instance)
     return True
 
@@ -46,7 +63,7 @@ def remove_all_of_owner(owner_id: Any) -> None:
 
     The database would delete the rows alone: what runs would run on, and histories, files and workspaces would stay.
     """
-    for root in AgentInstance.objects.filter(owner_id=owner_id, parent=None).order_by("pk"):
+    for root in AgentInstance.everything.filter(owner_id=owner_id, parent=None).order_by("pk"):
         delete_instance(root)
     forget_exports(owner_id)
     stop_all_of_owner(owner_id, reason="owner_deleted")
@@ -66,18 +83,18 @@ def _remove(instance: AgentInstance) -> None:
     forget_runs_of(family)
     for begin in range(0, len(family), BATCH):
         _empty(family[begin : begin + BATCH], root_id=instance.pk)
-    AgentInstance.objects.filter(pk=instance.pk).delete()
+    AgentInstance.everything.filter(pk=instance.pk).delete()
 
 
 def _empty(family: list[str], *, root_id: str) -> None:
     """Remove what these conversations hold, in a transaction of the caller's, which has stopped the root's turns."""
     if below := [each for each in family if each != root_id]:
-        for child in AgentInstance.objects.filter(pk__in=below):
+        for child in AgentInstance.everything.filter(pk__in=below):
             cancel_all(child)
     forget_executors(family)
     forget_scopes(family, reason="deleted")
     attachments.forget_files_of(family)
-    AgentInstance.objects.filter(pk__in=family).update(session=None)
+    AgentInstance.everything.filter(pk__in=family).update(session=None)
     forget_calls(scopes=family)
     forget_workspaces_of(family)
     forget_effects(family)

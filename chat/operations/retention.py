@@ -1,7 +1,8 @@
 """Retention policies: logs of final turns, ended streams, old journals, unused files, tokens, children of ended runs.
 
 Each policy is bounded in one go, safe to run at any time, twice, and in several processes. No word of a conversation is
-removed here, but for those of people whose account is gone, and of sub-agents whose run ended long ago.
+removed here, but for those of people whose account is gone, of sub-agents whose run ended long ago, and of what its
+owner deleted 30 days ago.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from chat.models import Turn
 from chat.operations.archives import prune_archives
 from chat.operations.conf import retention_settings
 from chat.operations.data_exports import prune_exports
+from chat.operations.deleted import expired_deleted, prune_deleted
 from chat.operations.ended_runs import expired_children, prune_children
 from chat.operations.reverts import expired_reverts, prune_reverts
 from chat.shares.services import prune_links
@@ -83,6 +85,7 @@ POLICIES = (
     Policy(name="browsers", count=partial(browsers.prune_browsers, dry_run=True), prune=browsers.prune_browsers),
     Policy(name="invitations", count=partial(prune_invitations, dry_run=True), prune=prune_invitations),
     Policy(name="shares", count=partial(prune_links, dry_run=True), prune=prune_links),
+    Policy(name="deleted", count=lambda: expired_deleted().count(), prune=prune_deleted),
     Policy(name="actions", count=lambda: expired_effects().count(), prune=prune_effects),
     Policy(name="rules", count=lambda: expired_rules().count(), prune=prune_rules),
     Policy(name="messages", count=lambda: None, prune=prune_unreached),

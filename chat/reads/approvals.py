@@ -78,7 +78,9 @@ def _joined(sides: list[QuerySet[ToolCallRecord]]) -> QuerySet[ToolCallRecord]:
 
 def _answerable(user_id: Any) -> list[QuerySet[ToolCallRecord]]:
     """The questions of one's own conversations, and those of others that one's role lets one answer."""
-    own, shared = questions_to(user_id), questions_within(scopes_shared_with(user_id, Role.APPROVER))
+    deleted = AgentInstance.everything.filter(owner_id=user_id, deleted_at__isnull=False).values("pk")
+    own = questions_to(user_id).exclude(scope__in=deleted)
+    shared = questions_within(scopes_shared_with(user_id, Role.APPROVER))
     return [_let_by_class(own, author=""), _let_by_class(shared, author=str(user_id))]
 
 

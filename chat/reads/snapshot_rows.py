@@ -152,6 +152,7 @@ def _lineage(key: InstanceKey) -> tuple[str, list[Any]]:
         for column, value in (("owner_id", _user_value(at.owner_id)), ("agent", at.agent), ("name", at.name)):
             conditions.append(f"{alias}.{column} IS NULL" if value is None else f"{alias}.{column} = %s")
             params += [] if value is None else [value]
+        conditions.append(f"{alias}.deleted_at IS NULL")
         if at.parent is None:
             break
         depth += 1

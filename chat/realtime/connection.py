@@ -83,9 +83,13 @@ class Admitted:
         if self.is_member:
             self.role = await db(role_in, self.user_id, self.key.instance_id or "")
         if self.role is None:
-            await self._shut()
-            await self.client.close(UNKNOWN, AgentNotFound().message)
+            await self.let_go()
         return self.role is not None
+
+    async def let_go(self) -> None:
+        """Close the socket: what it is about is gone."""
+        await self._shut()
+        await self.client.close(UNKNOWN, AgentNotFound().message)
 
     async def _shut(self) -> None:
         """Send nothing more of the conversation, not even what is on its way."""

@@ -12,6 +12,7 @@ from chat.instances.notifications import (
     AuthorityChanged,
     ChatCleared,
     ConversationChanged,
+    ConversationDeleted,
     McpChanged,
     MessageChanged,
     ModelChosen,
@@ -151,6 +152,10 @@ class InstanceEvents:
             is_here = "author" in event
             sign = extension_frames.person_here(event.get("author", ""), is_typing=event.get("typing", False))
             await connection.send(sign if is_here else extension_frames.people_changed())
+
+    async def conversation_deleted(self, _event: ConversationDeleted) -> None:
+        """The conversation was deleted."""
+        await self._connection.let_go()
 
     async def authority_changed(self, _event: AuthorityChanged) -> None:
         """Something about the user changed."""

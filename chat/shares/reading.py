@@ -73,7 +73,7 @@ def ticked_of(link: ShareLink) -> Ticked:
 
 def _works(link: ShareLink) -> bool:
     owner = link.instance.owner
-    is_over = link.revoked_at is not None or link.expires_at <= timezone.now()
+    is_over = link.revoked_at is not None or link.expires_at <= timezone.now() or link.instance.deleted_at is not None
     return not is_over and owner is not None and owner.is_active
 
 

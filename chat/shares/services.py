@@ -85,6 +85,11 @@ def revoke_link(owner_id: Any, share_id: str) -> None:
         raise SharedNotFound
 
 
+def revoke_links_of(instance_ids: list[str]) -> None:
+    """End all links of these conversations, in the transaction of the caller."""
+    ShareLink.objects.filter(instance_id__in=instance_ids, revoked_at=None).update(revoked_at=timezone.now())
+
+
 def prune_links(*, days: int = 30, dry_run: bool = False) -> int:
     """Remove links that expired or were revoked so many days ago. Returns how many (or would be)."""
     before = timezone.now() - timedelta(days=days)

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import asdict
+from datetime import datetime
 from typing import Annotated, Any
 
 from asgiref.sync import async_to_sync
@@ -15,7 +16,7 @@ from chat.agent.appearance import DEFAULT_ICON, Appearance, is_symbol
 from chat.agent.registry import list_agents
 from chat.conversations import services
 from chat.core.model.chosen_model import NOTHING
-from chat.errors import InputInvalid
+from chat.errors import InputInvalid, InstanceNotFound
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import (
@@ -44,13 +45,14 @@ from chat.http.api.schemas.models import (
     OfferedModelsOut,
     PricesOut,
 )
-from chat.http.api.schemas.sessions import EditedAnswerIn, EditedAnswerOut
+from chat.http.api.schemas.sessions import DeletedOut, EditedAnswerIn, EditedAnswerOut
 from chat.instance.instance import Instance
 from chat.instances.model_choice import store_choice
 from chat.instances.rows import key_of
 from chat.llm.registry import describe_default
 from chat.members.selectors import role_of
 from chat.models import AgentInstance, Role
+from chat.operations.deleted import deleted_of, find_deleted, restore_instance
 from chat.reads import transcripts
 from chat.reads.activity import Activity
 from chat.runtime.add_messages import AppendAuthor, add_messages, edit_answer
@@ -174,10 +176,47 @@ def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch)
 
 
 @router.delete("/instances/{instance_id}", response={204: None}, operation_id="delete_instance", tags=["conversations"])
-def instance_delete(request: HttpRequest, instance_id: str) -> object:
-    """Remove a conversation and everything in it. A running turn is cancelled."""
-    services.delete_instance(_opened(request, instance_id))
+def instance_delete(request: HttpRequest, instance_id: str, forever: bool = False) -> object:
+    """Delete a conversation. It can be restored for 30 days; with `forever` it is removed at once, with all in it.
+
+    Either way nothing finds it any more, what runs in it is stopped, and its name is free. A sub-agent is removed at
+    once. With `forever` also one that was deleted before.
+    """
+    owner_id = caller_of(request).user.pk
+    try:
+        instance = _opened(request, instance_id)
+    except InstanceNotFound:
+        if not forever:
+            raise
+        services.delete_instance(find_deleted(owner_id, instance_id))
+        return Status(204, None)
+    if forever or instance.parent_id is not None:
+        services.delete_instance(instance)
+    else:
+        services.put_into_deleted(instance)
     return Status(204, None)
+
+
+@router.get("/deleted", response=list[DeletedOut], operation_id="list_deleted", tags=["conversations"])
+def deleted_list(request: HttpRequest, before: datetime | None = None, limit: Limit = 100) -> object:
+    """Your deleted conversations that can be restored, the last deleted first; `before`: deleted earlier than this."""
+    found = deleted_of(caller_of(request).user.pk, before=before, limit=limit)
+    return [DeletedOut(**asdict(each)) for each in found]
+
+
+@router.post(
+    "/instances/{instance_id}/restore",
+    response=InstanceDetailOut,
+    operation_id="restore_instance",
+    tags=["conversations"],
+)
+def instance_restore(request: HttpRequest, instance_id: str) -> object:
+    """Bring a deleted conversation back. It gets another name where its own is taken by now.
+
+    Schedules that the deletion paused run again; links for readers and work that was stopped have ended.
+    """
+    instance = restore_instance(caller_of(request).user.pk, instance_id)
+    return shown_instance(instance, instance.owner_id)
 
 
 @router.get(

@@ -55,6 +55,16 @@ class SessionOut(Schema):
     max_cost: Amount | None
 
 
+class DeletedOut(Schema):
+    """A deleted conversation that can be restored until `ends_at`."""
+
+    id: str
+    agent: str
+    title: str
+    deleted_at: datetime
+    ends_at: datetime
+
+
 class ForkIn(Input):
     """The origin of a new conversation: a message of the current session, or of `session_id`."""
 
