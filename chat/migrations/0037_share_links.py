@@ -8,7 +8,6 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("think_chat", "0029_kept_changes"),
-        ("think_sessions", "0009_append_only"),
     ]
 
     operations = [
@@ -26,6 +25,7 @@ class Migration(migrations.Migration):
                         verbose_name="id",
                     ),
                 ),
+                ("session_id", models.CharField(max_length=64, verbose_name="history")),
                 ("message_id", models.CharField(max_length=128, verbose_name="last message")),
                 ("title", models.CharField(blank=True, default="", max_length=100, verbose_name="title")),
                 ("token_hash", models.CharField(max_length=64, unique=True)),
@@ -42,12 +42,6 @@ class Migration(migrations.Migration):
                         related_name="share_links",
                         to="think_chat.agentinstance",
                         verbose_name="conversation",
-                    ),
-                ),
-                (
-                    "session",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="think_sessions.session"
                     ),
                 ),
             ],

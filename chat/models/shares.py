@@ -24,7 +24,7 @@ class ShareLink(models.Model):
         on_delete=models.CASCADE,
         related_name="share_links",
     )
-    session = models.ForeignKey("think_sessions.Session", on_delete=models.CASCADE, related_name="+")
+    session_id = models.CharField(_("history"), max_length=64)  # no key: deleting a history costs no look for links
     message_id = models.CharField(_("last message"), max_length=128)
     title = models.CharField(_("title"), max_length=100, blank=True, default="")  # as it was when the link was made
     token_hash = models.CharField(max_length=64, unique=True)

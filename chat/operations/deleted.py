@@ -16,7 +16,7 @@ from django.utils import timezone
 from chat.errors import InstanceNotFound
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import descendants, hold_instance, key_of
-from chat.models import AgentInstance
+from chat.models import AgentInstance, ImportedConversation
 from chat.operations.removal import delete_instance
 from chat.shares.services import revoke_links_of
 from chat.turns.admission.admission import cancel_all, stopping
@@ -58,6 +58,7 @@ def put_into_deleted(instance: AgentInstance) -> None:
                 cancel_all(row, queued_reason="deleted")
         _stop_work(family)
         revoke_links_of(family)
+        ImportedConversation.objects.filter(instance_id__in=family).delete()  # an archive may bring it in once more
         now = timezone.now()
         AgentInstance.everything.filter(pk__in=family).update(deleted_at=now)
         # Noted as seen: the change feed learns by that column that its value has changed, which is nothing by now.

@@ -116,21 +116,40 @@ def test_rename_with_the_menu(tab: ChatPage) -> None:
 
 
 @pytest.mark.smoke
-def test_delete_asks_first_and_takes_everything(tab: ChatPage) -> None:
+def test_a_deleted_conversation_comes_back_or_goes_for_good(tab: ChatPage) -> None:
     tab.ask("Alpha\nsay: a.")
     address = tab.page.url
-    more = tab.page.get_by_role("button", name="More for “Alpha”")
-    more.click()
-    tab.page.get_by_role("menuitem", name="Delete").click()
-    expect(tab.page.get_by_role("button", name="Cancel")).to_be_focused()
-    tab.page.keyboard.press("Escape")
-    expect(tab.page.locator("#conversations .row")).to_have_count(1)
-    more.click()
-    tab.page.get_by_role("menuitem", name="Delete").click()
-    tab.page.get_by_role("button", name="Delete").click()
-    expect(tab.page.locator("#conversations .row")).to_have_count(0)
-    expect(tab.page).to_have_url(re.compile(r"/c/new$"))
-    assert tab.page.request.get(address).status == 404
+    rows = tab.page.locator("#conversations .row")
+
+    def delete() -> None:
+        tab.page.get_by_role("button", name="More for “Alpha”").click()
+        tab.page.get_by_role("menuitem", name="Delete").click()
+        expect(rows).to_have_count(0)
+        expect(tab.page).to_have_url(re.compile(r"/c/new$"))
+        assert tab.page.request.get(address).status == 404
+
+    delete()
+    look(tab, "deleted-notice")
+    tab.page.get_by_role("button", name="Undo").click()
+    expect(tab.page).to_have_url(address)
+    expect(tab.answers).to_have_text(re.compile("a\\."))
+    delete()
+    tab.page.locator("#user-menu").click()
+    tab.page.get_by_role("menuitem", name="Deleted conversations").click()
+    items = tab.page.get_by_role("list", name="Deleted conversations").get_by_role("listitem")
+    expect(items).to_have_count(1)
+    check(tab.page)
+    look(tab, "settings-deleted")
+    items.get_by_role("button", name="Restore Alpha").click()
+    expect(items).to_have_count(0)
+    expect(rows).to_have_count(1)
+    delete()
+    tab.open("/settings/deleted")
+    items.get_by_role("button", name="Delete Alpha for good").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(tab.page.get_by_text("Nothing is deleted.")).to_be_visible()
+    tab.open("/settings/deleted")
+    expect(tab.page.get_by_text("Nothing is deleted.")).to_be_visible()
 
 
 def test_running_conversation_is_marked_while_one_reads_another(tab: ChatPage) -> None:

@@ -82,9 +82,9 @@ def test_very_long_title(tab: ChatPage, live_product: LiveProduct) -> None:
     look(tab, "long-title")
     tab.page.get_by_role("button", name=f"More for “{LONG_TITLE}”").click()
     tab.page.get_by_role("menuitem", name="Delete").click()
-    dialog = tab.page.get_by_role("dialog")
-    expect(dialog).to_contain_text(LONG_TITLE)
-    assert dialog.evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")
+    notice = tab.page.locator(".notice")
+    expect(notice).to_contain_text(LONG_TITLE)
+    assert notice.evaluate("notice => notice.scrollWidth <= notice.clientWidth")
 
 
 def huge_answer() -> str:

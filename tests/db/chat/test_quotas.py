@@ -179,7 +179,7 @@ def test_the_total_counts_what_turns_stored_and_what_was_deleted(
     settings.THINK_MESSAGES_PER_USER = 4  # two are there already
     other = make_instance(alice, "other")
     assert [add(as_alice, other, 1).status_code for _ in range(3)] == [201, 201, 429]
-    as_alice.send("DELETE", f"/instances/{conversation.pk}")
+    as_alice.send("DELETE", f"/instances/{conversation.pk}?forever=true")
     assert add(as_alice, other, 1).status_code == 429  # not counted again at once
     MessageCount.objects.update(counted_at=timezone.now() - quota.RECOUNT_AT_LIMIT)
     assert add(as_alice, other, 1).status_code == 201

@@ -9,6 +9,7 @@ import background from "./en/background.json" with { type: "json" };
 import browser from "./en/browser.json" with { type: "json" };
 import calls from "./en/calls.json" with { type: "json" };
 import choice from "./en/choice.json" with { type: "json" };
+import deleted from "./en/deleted.json" with { type: "json" };
 import exports from "./en/exports.json" with { type: "json" };
 import extensions from "./en/extensions.json" with { type: "json" };
 import files from "./en/files.json" with { type: "json" };
@@ -43,6 +44,7 @@ export const later = {
   ...browser,
   ...calls,
   ...choice,
+  ...deleted,
   ...exports,
   ...extensions,
   ...files,

@@ -205,7 +205,13 @@ export class Api {
     id: string,
     change: Schemas["InstancePatch"],
   ): Promise<RawInstance> => this.request("PATCH", `/instances/${seg(id)}`, change);
-  deleteInstance = (id: string): Promise<null> => this.request("DELETE", `/instances/${seg(id)}`);
+  /** It can be restored, unless it is deleted for good. */
+  deleteInstance = (id: string, { forever = false } = {}): Promise<null> =>
+    this.request("DELETE", `/instances/${seg(id)}${forever ? "?forever=true" : ""}`);
+  restoreInstance = (id: string): Promise<RawInstance> => this.request("POST", `/instances/${seg(id)}/restore`);
+  /** The last deleted first; `before`: deleted earlier than this. */
+  deletedInstances = (before = ""): Promise<Schemas["DeletedOut"][]> =>
+    this.request("GET", `/deleted?${queryOf({ limit: 100, before })}`);
   fork = (id: string, messageId: string, sessionId: string | null | undefined, title: string): Promise<RawInstance> =>
     this.request("POST", `/instances/${seg(id)}/fork`, { message_id: messageId, session_id: sessionId, title });
 

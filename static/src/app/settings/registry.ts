@@ -60,6 +60,12 @@ export const SECTIONS: readonly SettingsSection[] = [
   },
   { name: "usage", label: "usage.title", icon: "chart", load: async () => (await import("./usage.tsx")).UsageSection },
   { name: "links", label: "sharing.links", icon: "link", load: async () => (await import("./links.tsx")).LinksSection },
+  {
+    name: "deleted",
+    label: "deleted.title",
+    icon: "bin",
+    load: async () => (await import("./deleted.tsx")).DeletedSection,
+  },
 ];
 
 export const sectionNamed = (name: string): SettingsSection | undefined => SECTIONS.find((item) => item.name === name);

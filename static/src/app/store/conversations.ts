@@ -7,6 +7,8 @@ import type { App } from "./app.ts";
 import { fromInstance, titleOf } from "./instances.ts";
 import type { Instance } from "./types.ts";
 
+const UNDO_MS = 10_000;
+
 export class Conversations {
   #app: App;
 
@@ -58,23 +60,48 @@ export class Conversations {
     return this.#change(item, { archived: isArchived }, t(isArchived ? "list.archived-done" : "list.restored-done"));
   }
 
+  /** Delete a conversation; for a moment it can be brought back from the notice. A sub-agent's goes for good. */
   async remove(item: Instance): Promise<void> {
-    const { api, conversation, dialogs, list, notices } = this.#app;
+    const { api, list, notices } = this.#app;
+    if (item.parentId && !(await this.isSureToDelete(titleOf(item)))) return;
+    const isOpen = this.#app.conversation.instance.id === item.id;
+    try {
+      await api.deleteInstance(item.id);
+    } catch (error) {
+      return notices.fail(error);
+    }
+    list.drop(item.id);
+    if (isOpen) this.#app.newConversation();
+    if (item.parentId) return;
+    const undo = { label: t("common.undo"), run: () => void this.restore(item, { opens: isOpen }) };
+    notices.show(t("conversation.deleted-done", { title: titleOf(item) }), undo, UNDO_MS);
+  }
+
+  /** Bring a deleted conversation back. Resolves to whether it is back. */
+  async restore(item: { id: string; title: string }, { opens = false } = {}): Promise<boolean> {
+    const { announcer, api, list, notices } = this.#app;
+    try {
+      await api.restoreInstance(item.id);
+    } catch (error) {
+      notices.fail(error);
+      return false;
+    }
+    announcer.say(t("conversation.is-back", { title: titleOf(item) }));
+    await list.refresh();
+    if (opens) await this.#app.open(item.id);
+    return true;
+  }
+
+  /** Ask whether a conversation is to go for good. */
+  async isSureToDelete(title: string): Promise<boolean> {
     const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    const isSure = await dialogs.ask(load, {
+    const isSure = await this.#app.dialogs.ask(load, {
       title: t("conversation.delete-title"),
-      text: t("conversation.delete-text", { title: titleOf(item) }),
+      text: t("conversation.delete-text", { title }),
       confirm: t("common.delete"),
       isDanger: true,
     });
-    if (!isSure) return;
-    try {
-      await api.deleteInstance(item.id);
-      list.drop(item.id);
-      if (conversation.instance.id === item.id) this.#app.newConversation();
-    } catch (error) {
-      notices.fail(error);
-    }
+    return isSure !== null;
   }
 
   /** Leave another's conversation. */

@@ -18,11 +18,12 @@ export class Notices extends Store {
   items: readonly Notice[] = [];
   #made = 0;
 
-  show(text: string, action?: Notice["action"]): void {
+  /** `shownMs`: how long it stays. */
+  show(text: string, action?: Notice["action"], shownMs = action ? SHOWN_MS * 2 : SHOWN_MS): void {
     const notice: Notice = { id: ++this.#made, text, action };
     this.items = [...this.items, notice];
     this.changed();
-    setTimeout(() => this.close(notice.id), action ? SHOWN_MS * 2 : SHOWN_MS);
+    setTimeout(() => this.close(notice.id), shownMs);
   }
 
   /** Show why something did not work. A limit is shown as such, whatever met it (`limits.ts`). */

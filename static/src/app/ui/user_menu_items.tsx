@@ -36,6 +36,7 @@ export function UserMenuItems({ close, chooseFile }: { close: () => void; choose
       {item("memory", t("menu.memory"), () => app.showSettings("memory"))}
       {item("calendar", t("list.work"), () => app.showWork())}
       {item("box", t("menu.archive-show"), () => app.list.showArchive(true))}
+      {item("bin", t("deleted.list"), () => app.showSettings("deleted"))}
       {item("open", t("menu.import"), chooseFile)}
       {item("box", t("imports.title"), () => importArchive(app))}
       {item("save", t("exports.title-all"), () => exportConversations(app))}

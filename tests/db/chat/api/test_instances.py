@@ -145,7 +145,7 @@ def test_deleting_takes_everything_along_and_nothing_else(
     running = make_turn(conversation, status="running")
     for turn in (running, kept):
         StreamSegment.objects.create(stream=turn.id, first_offset=0, last_offset=0, data="{}")
-    assert as_alice.send("DELETE", f"/instances/{conversation.id}").status_code == 204
+    assert as_alice.send("DELETE", f"/instances/{conversation.id}?forever=true").status_code == 204
     assert list(AgentInstance.objects.values_list("id", flat=True)) == [other.id]
     assert list(Turn.objects.values_list("id", flat=True)) == [kept.id]
     assert list(StreamSegment.objects.values_list("stream", flat=True)) == [kept.id]
@@ -167,7 +167,7 @@ def test_deleting_makes_no_statement_as_long_as_its_history(
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(count):
-        assert as_alice.send("DELETE", f"/instances/{conversation.id}").status_code == 204
+        assert as_alice.send("DELETE", f"/instances/{conversation.id}?forever=true").status_code == 204
     assert not Turn.objects.exists()
     assert max(most) < 2 * BATCH
     assert len(most) < 3 * BATCH / 2  # and none of its own for each turn
@@ -184,7 +184,7 @@ def test_deleting_removes_its_files_and_their_bytes(
     row = attachments.store_bytes(alice.pk, b"hello", name="a.txt")
     attachments.claim(alice.pk, [row.id], conversation)
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[attr-defined]
-        as_alice.send("DELETE", f"/instances/{conversation.id}")
+        as_alice.send("DELETE", f"/instances/{conversation.id}?forever=true")
     assert not Attachment.objects.exists()
     assert not object_storage().exists(row.storage_name)
 
