@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from chat.http import join_page, pages, preview_frame, shared_page
+from chat.http import installing, join_page, pages, preview_frame, shared_page
 
 app_name = "chat"
 urlpatterns = [
@@ -12,6 +12,9 @@ urlpatterns = [
     path("usage", pages.settings, {"section": "usage"}, name="usage"),
     path("settings", pages.settings, name="settings"),
     path("settings/<slug:section>", pages.settings, name="settings-section"),
+    path("manifest.webmanifest", installing.manifest, name="manifest"),
+    path("worker.js", installing.worker, name="worker"),
+    path("offline", installing.offline, name="offline"),
     path("c/new", pages.new, name="new"),
     path("preview/<str:kind>", preview_frame.preview, name="preview"),
     path("join/<str:secret>", join_page.join, name="join"),

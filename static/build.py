@@ -29,6 +29,8 @@ FRAMES = {"app/preview/frame.ts": "", "app/preview/mermaid.ts": "@mermaid-js/tin
 
 Each is one file, which no page loads and which shares nothing with one.
 """
+WORKER = "app/worker.ts"
+"""The service worker: the server gives it out under one address, with what it is to keep before it."""
 FOR_TESTS = "app/testing.ts"
 """Browser tests import it by its plain name; no page loads it, and the entries' chunks do not depend on it."""
 STYLES = (
@@ -128,7 +130,7 @@ def bundle(folder: Path, *, cache: Path | None, is_frozen: bool) -> None:
     admin_texts = "\n".join((SOURCE / "css" / name).read_text() for name in ADMIN_STYLES)
     admin_style.write_text(re.sub(r"(?<!html)(?=:root\b)", "html", admin_texts))
     frames = [["--format=iife", f"src/{frame}"] for frame in FRAMES]
-    for arguments in (main, *others, [with_map, f"src/{FOR_TESTS}"], *frames, [str(style)]):
+    for arguments in (main, *others, [f"src/{WORKER}"], [with_map, f"src/{FOR_TESTS}"], *frames, [str(style)], [str(admin_style)]):
         deno_or_exit([*common, *arguments], cache=cache)
     for frame, library in FRAMES.items():
         if library:
@@ -198,10 +200,13 @@ def name_files(bundled: dict[str, str]) -> tuple[dict[str, bytes], dict[str, dic
     Shape: contents by final name; entries by plain name (`main.js`) with their `file` and the files to `preload`.
     """
     texts = with_hashed_chunks(bundled)
-    texts["icon.svg"] = (SOURCE / "icon.svg").read_text()
-    entries = {Path(entry).with_suffix(".js").name for entry in (*ENTRIES, *FRAMES)} | {"app.css", "admin.css", "icon.svg"}
+    entries = {Path(entry).with_suffix(".js").name for entry in (*ENTRIES, *FRAMES, WORKER)} | {"app.css", "admin.css"}
     files = {}
     listed: dict[str, dict[str, object]] = {}
+    for icon in sorted(SOURCE.glob("icon*.*")):
+        final = with_hash(icon.name, short_hash(icon.read_bytes()))
+        files[final] = icon.read_bytes()
+        listed[icon.name] = {"file": final, "preload": []}
     for name, text in texts.items():
         if name not in entries:
             if name.removesuffix(".map") not in entries:
@@ -239,7 +244,7 @@ def write(files: dict[str, bytes], entries: dict[str, dict[str, object]]) -> Non
 
 def is_compressed(name: str) -> bool:
     """Whether a file has compressed forms: what pages load, but no source maps, which only developers load."""
-    return _HASHED.search(name) is not None and not name.endswith(".map")
+    return _HASHED.search(name) is not None and not name.endswith((".map", ".png"))
 
 
 def replace(path: Path, content: bytes) -> None:

@@ -4,6 +4,7 @@ Names carry a hash of the content, so browsers keep these files for ever. The ma
 changed: after a build the next page names the new files.
 """
 
+import hashlib
 import json
 import logging
 from dataclasses import dataclass
@@ -40,6 +41,27 @@ def find_asset(name: str) -> Asset | None:
     entry = entries[name]
     url = static(f"think/{entry['file']}")
     return Asset(url=url, preload=tuple(urljoin(url, module) for module in entry["preload"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """The text of a file of the build. `build`: another one for each build."""
+
+    text: str
+    build: str
+
+
+def find_script(name: str) -> Script | None:
+    """The text of a file by its plain name, for what is given out elsewhere than its address; `None` when not built.
+
+    Errors: `KeyError` for a name that the build does not know.
+    """
+    entries = _entries(MANIFEST)
+    if entries is None:
+        return None
+    names = sorted(entry["file"] for entry in entries.values())
+    text = (MANIFEST.parent / entries[name]["file"]).read_text(encoding="utf-8")
+    return Script(text=text, build=hashlib.sha256("\n".join(names).encode()).hexdigest()[:12])
 
 
 def _entries(manifest: Path) -> dict[str, Any] | None:

@@ -24,8 +24,9 @@ _PINNED_LIMIT = "200"
 _PAGE_LIMIT = "50"
 _APPROVALS_LIMIT = "50"
 _COUNT_ONLY = "1"  # the list shows how many wait, and no more of them
-# Added to the site's policy where django-csp is at work: in these pages only the sanitiser may make markup of text.
-TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["dompurify"]}
+# Added to the site's policy where django-csp is at work: in these pages only the sanitiser may make markup of text, and
+# only one script may become a worker.
+TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["dompurify", "think-worker"]}
 
 
 @require_safe
@@ -112,6 +113,7 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
             "logout": reverse("logout"),
             "previews": f"{home_url}preview/",
             **_staff_urls(request),
+            "worker": reverse("chat:worker"),
         },
         "agents": _ask(request, "agents", unlisted="true"),
         "model": _ask(request, "model"),

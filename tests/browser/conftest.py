@@ -61,7 +61,8 @@ def new_context(shared_chromium: Browser, live_product: LiveProduct) -> Iterator
     cookies = live_product.sign_in()
 
     def make(shape: dict[str, Any] = DESKTOP, **options: Any) -> BrowserContext:
-        context = shared_chromium.new_context(**{**shape, "timezone_id": "UTC", "locale": "en-GB", **options})
+        usual = {"timezone_id": "UTC", "locale": "en-GB", "service_workers": "block"}  # tests route requests themselves
+        context = shared_chromium.new_context(**{**shape, **usual, **options})
         context.add_cookies(cookies)  # type: ignore[arg-type]  # plain dicts, as the driver gives them back
         contexts.append(context)
         return context

@@ -44,7 +44,7 @@ def test_all_are_decided_one_after_the_other(tab: ChatPage, open_tab: OpenTab) -
     expect(row.locator(".mark.is-waiting")).to_have_text("22 approvals waiting")
     page.locator("#approvals-link").click()
     expect(page).to_have_url(f"{tab.base_url}/approvals")
-    expect(page).to_have_title("Approvals · Think")
+    expect(page).to_have_title("(3) Approvals · Think")
     expect(page.get_by_role("heading", name="Approvals", level=1)).to_be_focused()
     expect(cards(page)).to_have_count(3)
     expect(page.locator(".approvals-group h2")).to_have_text(["Bills", "Rent"])

@@ -31,7 +31,8 @@ async function start(): Promise<void> {
   );
   document.documentElement.dataset.ready = "1";
   showState();
-  setTimeout(() => pending(import("./ui/later.ts")).catch(() => {}), QUIET_MS); // a key pressed while it loads would be lost
+  const load = () => pending(import("./ui/later.ts")); // a key pressed while it loads would be lost
+  setTimeout(() => load().then(({ install }) => install(app)).catch(() => {}), QUIET_MS);
 }
 
 /** `data-state` of the root. It says "rest" only when what has come is drawn as well. */

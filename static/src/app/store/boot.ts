@@ -26,6 +26,7 @@ export interface Boot {
     files: string;
     logout: string;
     previews: string;
+    worker: string;
     /** The administration and the description of the API, for staff; empty for others. */
     admin: string;
     docs: string;

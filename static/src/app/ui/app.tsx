@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect } from "preact/hooks";
 import { DialogHost } from "../dialogs/dialog.tsx";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
+import { Badge } from "./badge.tsx";
 import { useApp } from "./context.ts";
 import { ConversationView } from "./conversation_view.tsx";
 import { bindKeys } from "./keys.ts";
@@ -20,10 +21,9 @@ const ApprovalsPage = lazy(async () => (await import("./later.ts")).ApprovalsPag
 export function AppView() {
   const app = follow(useApp());
   const { panel, conversation } = app;
-  follow(conversation); // its title
+  follow(conversation); // whether one may write in it
   useEffect(() => bindKeys(app), []);
   useLayoutEffect(() => { // before the effects of what is inside: they may give the focus to what shows by now
-    document.title = app.documentTitle;
     document.body.dataset.view = app.view;
     document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
   });
@@ -33,6 +33,7 @@ export function AppView() {
   const isReadOnly = conversation.instance.isReadOnly;
   return (
     <>
+      <Badge />
       <SkipLink hasField={!isPage && !isReadOnly} />
       <main class="columns">
         <Sidebar isCovered={isCovered} />

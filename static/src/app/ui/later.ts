@@ -32,4 +32,5 @@ export { WorkView } from "./work_page.tsx";
 export { SummaryLine } from "./summary_line.tsx";
 export { ToolBody } from "./calls/tool_body.tsx";
 export { UserMenuItems } from "./user_menu_items.tsx";
+export { install } from "./installed.ts";
 export { BackgroundPanel } from "../panels/background.tsx";
