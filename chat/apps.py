@@ -24,6 +24,7 @@ class ChatConfig(AppConfig):
         autodiscover_modules("executors")
         autodiscover_modules("checks")
         from celery import signals  # noqa: PLC0415 - they need the models
+        from django.contrib.auth.signals import user_logged_out  # noqa: PLC0415 - as above
         from django.core import checks  # noqa: PLC0415 - as above
 
         from chat.access import browsers  # noqa: PLC0415 - as above
@@ -33,6 +34,7 @@ class ChatConfig(AppConfig):
             remove_all_of_owner,
             remove_turns_of_session,
         )
+        from chat.push.devices import forget_devices_of_session  # noqa: PLC0415 - as above
         from chat.schedules.reconciling import start_passes  # noqa: PLC0415 - as above
         from chat.user_code.checks import check_plugins  # noqa: PLC0415 - as above
         from chat.wiring import wire  # noqa: PLC0415 - as above
@@ -56,6 +58,10 @@ class ChatConfig(AppConfig):
         user_logged_in.connect(browsers.note_sign_in, dispatch_uid="think_chat_sign_in")
         user_logged_out.connect(browsers.note_sign_out, dispatch_uid="think_chat_sign_out")
 
+        def forget_devices(*, request: Any, **_facts: Any) -> None:
+            forget_devices_of_session(request.session.session_key or "")
+
+        user_logged_out.connect(forget_devices, weak=False, dispatch_uid="think_chat_devices")
         pre_migrate.connect(triggers.uninstall, sender=self, dispatch_uid="think_chat_feed")
         post_migrate.connect(triggers.install, sender=self, dispatch_uid="think_chat_feed")
         signals.worker_ready.connect(start_passes, weak=False, dispatch_uid="think_chat_declared_tasks")

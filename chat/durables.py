@@ -34,10 +34,13 @@ from chat.core.durable_names import (
     EXPIRY_FIBER,
     MCP_FIBER,
     MCP_READ_FIBER,
+    NOTICE_FIBER,
+    PUSH_FIBER,
     QUERY_AGENT,
     RESPONSE_FIBER,
     RUN_ENDED_FIBER,
     RUN_WATCH_FIBER,
+    SCHEDULED_ENDED_FIBER,
     SCHEDULED_FIBER,
     SEALED_TURN_FIBER,
     STOP_RUNS_FIBER,
@@ -68,10 +71,11 @@ from chat.mcp_servers.background import connect_server, read_server
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.models.runs import AgentRun
 from chat.schedules.reconciling import reconcile_class
-from chat.schedules.runs import callable_members, run_scheduled
+from chat.schedules.runs import callable_members, note_ended, run_scheduled
 from chat.sub_agents.registry import info_of
 from chat.turns.admission.continuation import expire_question
 from chat.turns.background.compaction import compact_session
+from chat.turns.background.notices import push, spread_notice
 from chat.turns.background.summaries import write_summary
 from chat.turns.background.titles import write_title
 from chat.turns.delegation.ending import deliver, settle_run, wake_parent
@@ -256,10 +260,21 @@ async def take_up_lost_fibers(context: FiberContext) -> JSONValue:
     return None
 
 
-@durable(SCHEDULED_FIBER, members=callable_members)
+@durable(SCHEDULED_FIBER, members=callable_members, sealed=SCHEDULED_ENDED_FIBER)
 async def run_occurrence(context: FiberContext) -> JSONValue:
     """Run what a schedule of a conversation has due: a method of its agent, or a prompt. At least once."""
     return await run_scheduled(context, make_agent)
+
+
+@durable(SCHEDULED_ENDED_FIBER)
+async def note_failed_occurrence(context: FiberContext) -> JSONValue:
+    """Let the owner of a schedule know that a run has failed."""
+    await db(note_ended, context.payload)
+    return None
+
+
+durable(NOTICE_FIBER)(spread_notice)
+durable(PUSH_FIBER)(push)
 
 
 @durable(DECLARED_FIBER)

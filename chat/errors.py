@@ -93,6 +93,12 @@ class SharedNotFound(ChatError, NotFound):
     code = "shared_not_found"
 
 
+class PushDeviceNotFound(ChatError, NotFound):
+    """You have no such device."""
+
+    code = "push_device_not_found"
+
+
 class TurnNotFound(ChatError, NotFound):
     """There is no such turn."""
 

@@ -40,10 +40,13 @@ from chat.core.durable_names import (
     EXPIRY_FIBER,
     MCP_FIBER,
     MCP_READ_FIBER,
+    NOTICE_FIBER,
+    PUSH_FIBER,
     QUERY_AGENT,
     RESPONSE_FIBER,
     RUN_ENDED_FIBER,
     RUN_WATCH_FIBER,
+    SCHEDULED_ENDED_FIBER,
     SCHEDULED_FIBER,
     SEALED_TURN_FIBER,
     STOP_RUNS_FIBER,
@@ -106,6 +109,9 @@ WORK: dict[str, Text] = {
     MCP_READ_FIBER: _("A content of an MCP server"),
     SCHEDULED_FIBER: _("A run of a schedule"),
     DECLARED_FIBER: _("A look for declared tasks"),
+    NOTICE_FIBER: _("News for people who are elsewhere"),
+    PUSH_FIBER: _("A push to a device"),
+    SCHEDULED_ENDED_FIBER: _("The end of a failed run of a schedule"),
 }
 
 

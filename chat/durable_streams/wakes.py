@@ -18,14 +18,11 @@ from chat.models import StreamSubscription
 from fibers.context import FiberContext
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump, load
-from tools_app.fetching.addresses import private_networks
 from tools_app.fetching.errors import FetchFailed
-from tools_app.fetching.resolving import checked_addresses, resolve
-from tools_app.fetching.urls import checked_url, parse_rules
-from tools_app.fetching.values import Answered, FetchLimits, Outgoing
+from tools_app.fetching.posting import check_receiver, post
+from tools_app.fetching.values import Answered
 from tools_app.mcp.conf import mcp_settings
 
-LIMITS: Final = FetchLimits(seconds=10.0, max_bytes=64 * 1024, max_redirects=0)
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
 WEBHOOK_HOLDER: Final = "webhook"
@@ -42,12 +39,7 @@ class BegunWake:
 
 async def check_address(text: str) -> URL:
     """The address of a webhook. Errors: `FetchFailed` for one that is not public, or plain HTTP to one that is."""
-    url = checked_url(text)
-    private = private_networks(mcp_settings.private_networks)
-    addresses = await checked_addresses(url, resolve, private)
-    if url.scheme != "https" and not all(any(each in network for network in private) for each in addresses):
-        raise FetchFailed("disallowed_url", "A webhook has an address that begins with https://.")
-    return url
+    return await check_receiver(text, mcp_settings.private_networks)
 
 
 async def wake_worker(context: FiberContext) -> None:
@@ -118,19 +110,9 @@ def _body(row: StreamSubscription) -> JSONObject:
 
 
 async def _send(text: str, body: bytes) -> Answered:
-    url = await check_address(text)
-    rule = f"{url.scheme}://{url.host_subcomponent}:{url.port}"
-    from tools_app.fetching.exchange import Exchange  # noqa: PLC0415 - loads aiohttp, which few processes need
-
-    exchange = Exchange(
-        parse_rules([rule]),
-        limits=LIMITS,
-        private=private_networks(mcp_settings.private_networks),
-        only_success=True,
-        user_agent="ThinkForDjango-webhook/1",
-    )
     headers = (("Content-Type", "application/json"), (HEADER, sign(body)))
-    return await exchange.send(Outgoing(url=text, method="POST", headers=headers, body=body, redirect="error"))
+    networks = mcp_settings.private_networks
+    return await post(text, body, headers, networks=networks, sender="ThinkForDjango-webhook/1")
 
 
 def _says_done(answer: Answered) -> bool:

@@ -30,6 +30,7 @@ from chat.models.inbox import AgentMessage, AgentMessageKind
 from chat.models.members import Invitation, Membership, Role, new_invitation_id, new_member_id
 from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
 from chat.models.people import PersonPreferences
+from chat.models.push import NoticeChoices, NoticeKind, PushDevice, PushKey, new_push_device_id
 from chat.models.reverts import KeptChange, Revert, new_revert_id
 from chat.models.runs import AgentRun
 from chat.models.shares import ShareLink, new_share_id
@@ -52,11 +53,15 @@ __all__ = [
     "KeptChange",
     "Membership",
     "MessageCount",
+    "NoticeChoices",
+    "NoticeKind",
     "OAuthClient",
     "OAuthGrant",
     "OAuthToken",
     "PersonPreferences",
     "ProviderKey",
+    "PushDevice",
+    "PushKey",
     "Revert",
     "Role",
     "ShareLink",
@@ -75,6 +80,7 @@ __all__ = [
     "new_instance_id",
     "new_invitation_id",
     "new_member_id",
+    "new_push_device_id",
     "new_revert_id",
     "new_share_id",
     "new_turn_id",

@@ -12,6 +12,8 @@ from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any, Final
 
+from django.db import transaction
+
 from chat.agent import declared
 from chat.agent.base import Agent, InstanceKey
 from chat.agent.callables import find_callable
@@ -22,7 +24,8 @@ from chat.background.rows import is_inherited
 from chat.background.runs import arguments_taken
 from chat.errors import AgentNotFound, CallRefused, QuotaExceeded
 from chat.instances.rows import key_of
-from chat.models import AgentInstance, Turn, TurnTrigger
+from chat.models import AgentInstance, NoticeKind, Turn, TurnTrigger
+from chat.push.starting import note
 from chat.runtime import submissions
 from chat.schedules.outcomes import LEFT_OUT_REASON
 from chat.turns.background.declared_schedules import declared_tasks, reconcile
@@ -30,7 +33,7 @@ from chat.turns.policies import asked_by_owner
 from chat.user_code.call_hook import AgentCodeFailed, notify_hook, user_code_boundary
 from fibers.context import FiberContext
 from fibers.core.schedules.timing import ScheduleKind
-from fibers.core.states import METHOD_MISSING
+from fibers.core.states import METHOD_MISSING, FiberStatus
 from fibers.errors import Cancelled, Failed
 from fibers.models.schedules import Schedule
 from fibers.schedules.services import CANCELLED, cancel_schedule
@@ -70,6 +73,15 @@ async def run_scheduled(context: FiberContext, make_agent: Callable[[InstanceKey
 
     Errors: `Failed` with the code of what went wrong; `Cancelled` where the schedule or its conversation is gone.
     """
+    try:
+        return await _run_occurrence(context, make_agent)
+    except Failed as error:
+        if error.is_final or context.retries >= context.max_retries:
+            await db(_note_failed, context)
+        raise
+
+
+async def _run_occurrence(context: FiberContext, make_agent: Callable[[InstanceKey], Agent]) -> JSONValue:
     facts = context.payload["schedule"]
     schedule, instance = await db(_rows, str(facts["id"]))
     if schedule is None or instance is None:
@@ -161,6 +173,31 @@ async def _try(name: str, attempt: Callable[[], Awaitable[Any]], retry: RetryPol
 def _retry(work: JSONObject) -> RetryPolicy:
     stored = work.get("retry")
     return RETRY if stored is None else RetryPolicy(jitter_share=1.0, **stored)
+
+
+def note_ended(ended: JSONObject) -> None:
+    """Note for the owner that a run has failed which did not see its end. `ended`: what follows a fiber gets. Sync."""
+    if ended["status"] in {FiberStatus.FAILED, FiberStatus.INTERRUPTED}:
+        with transaction.atomic():
+            _note(str(ended["fiber_id"]), str(ended["payload"]["schedule"]["id"]))
+
+
+def _note_failed(context: FiberContext) -> None:
+    with context.fenced():
+        _note(context.fiber_id, str(context.payload["schedule"]["id"]))
+
+
+def _note(fiber_id: str, schedule_id: str) -> None:
+    schedule, instance = _rows(schedule_id)
+    if schedule is not None and instance is not None and instance.owner_id is not None:
+        note(
+            NoticeKind.SCHEDULE,
+            fiber_id,
+            instance.owner_id,
+            user_id=instance.owner_id,
+            schedule_id=schedule.pk,
+            instance_id=instance.pk,
+        )
 
 
 def _rows(schedule_id: str) -> tuple[Schedule | None, AgentInstance | None]:

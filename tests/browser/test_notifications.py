@@ -1,4 +1,4 @@
-"""What reaches a person who looks elsewhere: the title and icon of the window, an installed page, what the server pushes."""
+"""What reaches a person who looks elsewhere: title and icon of the window, an installed page, pushes."""
 
 import re
 from collections.abc import Callable

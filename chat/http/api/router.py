@@ -29,6 +29,7 @@ from chat.http.api.endpoints import (
     instances,
     members,
     memory,
+    notifications,
     preferences,
     preview,
     programs,
@@ -116,6 +117,7 @@ PARTS = (
     work,
     usage,
     shares,
+    notifications,
 )
 """In the order in which their addresses are tried."""
 

@@ -6,7 +6,10 @@ follows from it, or neither. Packages above add theirs with `register` when thei
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from datetime import timedelta
+from typing import Any, Final
+
+from django.utils import timezone
 
 from chat.agent.base import InstanceKey
 from chat.agent.think import Think
@@ -15,7 +18,8 @@ from chat.core.durable_names import RESPONSE_FIBER
 from chat.core.loop.totals import TurnTotals
 from chat.instances.notifications import notify_context_usage
 from chat.instances.runs import note_turn_end, stop_runs_of
-from chat.models import Turn
+from chat.models import NoticeKind, Turn, TurnTrigger
+from chat.push.starting import note
 from chat.turns.admission.continuation import continue_when_ready
 from chat.turns.background.summaries import start_summary, writes_summaries
 from chat.turns.background.titles import start_title, writes_titles
@@ -29,6 +33,9 @@ from sessions_app.core.messages.shapes import Message
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.calls.selectors import open_calls
+
+LONG: Final = timedelta(seconds=30)
+"""An answer that has taken longer is pushed to who asked for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +179,38 @@ def _answer_inbox(ended: EndedTurn) -> None:
         answer_taken(facts.instance, turn_ids, "", failure=end.error_text or STOPPED)
 
 
+def _was_long(ended: EndedTurn) -> bool:
+    """Whether a person has waited for this answer for so long that they may be elsewhere by now."""
+    facts = ended.facts
+    asked = facts.trigger is not TurnTrigger.PROGRAM and facts.key.parent is None
+    return asked and ended.is_completed and timezone.now() - facts.accepted_at > LONG
+
+
+def _note_answer(ended: EndedTurn) -> None:
+    facts = ended.facts
+    if facts.user_id is not None:
+        _note(NoticeKind.ANSWER, facts, user_id=facts.user_id)
+
+
+def _note_failure(ended: EndedTurn) -> None:
+    """The prompt of a schedule was answered with an error: its owner learns it."""
+    facts = ended.facts
+    options = Turn.objects.filter(pk=facts.turn_id).values_list("options", flat=True).first() or {}
+    if "schedule" in options.get("metadata", {}) and facts.key.owner_id is not None:
+        _note(NoticeKind.SCHEDULE, facts, user_id=facts.key.owner_id)
+
+
+def _note(kind: NoticeKind, facts: TurnFacts, *, user_id: Any) -> None:
+    note(
+        kind,
+        facts.turn_id,
+        facts.key.owner_id,
+        user_id=user_id,
+        turn_id=facts.turn_id,
+        instance_id=facts.key.instance_id,
+    )
+
+
 BUILT_IN: Final = (
     AfterTurn(
         name="continue",
@@ -194,6 +233,12 @@ BUILT_IN: Final = (
         name="stop_runs",
         wants=lambda ended: ended.end.outcome != "completed",
         run=lambda ended: stop_runs_of(ended.facts.turn_id, "parent-stopped"),
+    ),
+    AfterTurn(name="push_answer", wants=_was_long, run=_note_answer),
+    AfterTurn(
+        name="push_failure",
+        wants=lambda ended: ended.end.outcome == "error" and ended.facts.trigger is TurnTrigger.PROGRAM,
+        run=_note_failure,
     ),
     AfterTurn(name="inbox", wants=lambda ended: ended.facts.is_of_inbox, run=_answer_inbox),
     AfterTurn(name="run", wants=lambda ended: ended.facts.key.parent is not None, run=_note_run),

@@ -6,6 +6,8 @@ from chat.core.durable_names import EXPIRY_FIBER
 from chat.core.loop.call_records import CALL_PREFIX
 from chat.files.reply_parts import keep_reply
 from chat.instances.notifications import notify_conversation
+from chat.models import NoticeKind
+from chat.push.starting import note
 from chat.streams.writing.writer import StreamWriter
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.guarding.turn_guard import TurnGuard
@@ -81,6 +83,8 @@ def hand_out(facts: TurnFacts, call: ToolCall, pause: ToolPause, *, wait_key: st
         call, pause, turn_id=facts.turn_id, scope=key.instance_id, owner_id=key.owner_id, wait_key=wait_key
     )
     notify_conversation(key.owner_id, key.instance_id)
+    if pause.status is CallStatus.ASKED:
+        note(NoticeKind.DECISION, str(row.pk), key.owner_id, call=row.pk, instance_id=key.instance_id)
     if pause.expires_seconds is not None:
         start_fiber(
             EXPIRY_FIBER,
