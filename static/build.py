@@ -56,6 +56,7 @@ STYLES = (
     "files.css",
     "extras.css",
     "sharing.css",
+    "notifications.css",
     "simple.css",
     "forced.css",
 )

@@ -1,5 +1,6 @@
 """What reaches a person who looks elsewhere: title and icon of the window, an installed page, pushes."""
 
+import json
 import re
 from collections.abc import Callable
 
@@ -7,7 +8,10 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from tests.acceptance.proxy import CuttingProxy
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
+from tests.browser.looks import look
+from tests.push_service import push_service
 
 LOOKED_AT = """(state) => {
     Object.defineProperty(document, "visibilityState", { get: () => state, configurable: true });
@@ -67,3 +71,72 @@ def test_page_is_installable_and_says_what_is_wrong_without_a_line(
     assert "/offline" in kept
     wrong = [path for path in kept if path != "/offline" and not re.search(r"\.[0-9a-f]{12}\.\w+$", path)]
     assert wrong == []
+
+
+SUBSCRIBED_AT = """(subscription) => {
+    const made = {
+        endpoint: subscription.endpoint,
+        options: { applicationServerKey: null },
+        toJSON: () => ({ keys: { p256dh: subscription.public_key, auth: subscription.auth_secret } }),
+        unsubscribe: async () => { held = null; return true; },
+    };
+    let held = null;
+    PushManager.prototype.subscribe = async ({ applicationServerKey }) => {
+        if (!/^[\\w-]{87}$/.test(applicationServerKey)) throw new Error("no key");
+        return held = made;
+    };
+    PushManager.prototype.getSubscription = async () => held;
+}"""
+SHOWN = """() => navigator.serviceWorker.ready
+    .then((worker) => worker.getNotifications())
+    .then((shown) => shown.map(({ title, body, data }) => [title, body, data.path]))"""
+PUSHED = "(data) => { self.dispatchEvent(new PushEvent('push', { data })); }"
+CLICK = """async () => {
+    const [notification] = await self.registration.getNotifications();
+    self.dispatchEvent(new NotificationEvent("notificationclick", { notification }));
+}"""
+
+
+def test_a_device_is_added_tested_and_removed_and_a_push_leads_to_its_conversation(
+    new_context: Callable[..., BrowserContext], open_tab: Callable[..., ChatPage]
+) -> None:
+    """Where a browser gets its subscription is out of reach here: that is a push service on this machine."""
+    context = new_context(service_workers="allow")
+    context.grant_permissions(["notifications"])
+    tab = open_tab(context=context)
+    page = tab.page
+    tab.ask("Elsewhere\nsay: Here.")
+    conversation = page.url.removeprefix(tab.base_url)
+    page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
+    with push_service() as service:
+        browser = service.new_browser()
+        page.add_init_script(f"({SUBSCRIBED_AT})({json.dumps(browser.subscription())})")
+        tab.open("/settings/notifications")
+        expect(page.get_by_text("None of your browsers shows notifications yet.")).to_be_visible()
+        check(page)
+        page.get_by_role("button", name="Turn on here").click()
+        expect(page.get_by_text("This browser shows notifications")).to_be_visible()
+        row = page.locator(".settings-rows li")
+        expect(row).to_contain_text("this browser")
+        row.get_by_role("button", name="Send a test").click()
+        tab.until(lambda: browser.got)
+        assert browser.got[0][0]["body"] == "Notifications reach this device."
+        page.get_by_label("an answer is ready").uncheck()
+        expect(page.get_by_text("Saved")).to_be_visible()
+        page.get_by_label("Keep quiet hours").check()
+        expect(page.get_by_label("From")).to_have_value("22:00")
+        check(page)
+        look(tab, "notifications")
+
+        worker = context.service_workers[0]
+        news = {"title": "Think", "body": "An answer is ready.", "path": conversation, "tag": "a"}
+        worker.evaluate(PUSHED, json.dumps(news))
+        tab.until(lambda: page.evaluate(SHOWN) == [["Think", "An answer is ready.", conversation]])
+        worker.evaluate(CLICK)
+        expect(page).to_have_url(tab.base_url + conversation)
+        expect(page.locator(".message.is-assistant")).to_contain_text("Here.")
+
+        tab.open("/settings/notifications")
+        page.get_by_role("button", name="Turn on here").click()
+        page.get_by_role("button", name="Turn off here").click()
+        expect(page.get_by_text("None of your browsers shows notifications yet.")).to_be_visible()

@@ -118,6 +118,7 @@ PARTS = (
     usage,
     shares,
     notifications,
+    topic,
 )
 """In the order in which their addresses are tried."""
 

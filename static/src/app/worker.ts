@@ -35,6 +35,7 @@ interface Clicked extends Waiting {
 
 interface OpenPage {
   url: string;
+  focused: boolean;
   focus(): Promise<unknown>;
   postMessage(message: unknown): void;
 }
@@ -49,7 +50,7 @@ interface WorkerScope {
     openWindow(address: string): Promise<unknown>;
   };
   skipWaiting(): Promise<void>;
-  addEventListener<Heard extends Event>(name: string, act: (event: Heard) => void): void;
+  addEventListener<Kind extends Event>(name: string, act: (event: Kind) => void): void;
 }
 
 const scope = self as unknown as WorkerScope;
@@ -120,16 +121,21 @@ async function show(event: Pushed): Promise<void> {
   const news = event.data?.json() as News | undefined;
   if (!news) return;
   const { title, body, tag, path } = news;
+  if ((await openPages()).some(({ focused, url }) => focused && isAt(url, path))) return; // the person looks at it
   await scope.registration.showNotification(title, { body, tag, icon: BUILT.icon, badge: BUILT.icon, data: { path } });
 }
+
+const openPages = (): Promise<OpenPage[]> => scope.clients.matchAll({ type: "window", includeUncontrolled: true });
+
+const isAt = (url: string, path: string): boolean =>
+  path.startsWith(`${BUILT.home}c/`) && new URL(url).pathname === new URL(path, url).pathname;
 
 /** To what it is about: in a page that is open, else in a new one. Paths lead nowhere but into this site. */
 async function follow(notification: Notification): Promise<void> {
   notification.close();
   const address = new URL(String(notification.data?.path ?? ""), new URL(BUILT.home, scope.location.href));
   if (address.origin !== scope.location.origin) return;
-  const open = await scope.clients.matchAll({ type: "window", includeUncontrolled: true });
-  const [there] = open.filter(({ url }) => new URL(url).pathname.startsWith(BUILT.home));
+  const [there] = (await openPages()).filter(({ url }) => new URL(url).pathname.startsWith(BUILT.home));
   if (!there) return void await scope.clients.openWindow(address.href);
   there.postMessage({ type: "think-go", address: address.href });
   await there.focus();

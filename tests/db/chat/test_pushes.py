@@ -175,7 +175,7 @@ async def test_a_device_is_added_tested_listed_and_removed(
     assert again.json()["id"] == made.json()["id"]
     at = f"/notifications/devices/{made.json()['id']}"
     for _ in range(2):
-        assert (await db(as_alice.send, "POST", f"{at}/test")).status_code == 202
+        assert (await db(as_alice.send, "POST", f"{at}/test")).status_code == 204
     await delivered()
     assert [text["body"] for text, _headers in browser.got] == ["Notifications reach this device."]
     for method, path in (("DELETE", at), ("POST", f"{at}/test")):

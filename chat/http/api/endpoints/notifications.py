@@ -91,12 +91,12 @@ def device_remove(request: HttpRequest, device_id: str) -> object:
     return Status(204, None)
 
 
-@router.post("/notifications/devices/{device_id}/test", response={202: None}, operation_id="test_push_device")
+@router.post("/notifications/devices/{device_id}/test", response={204: None}, operation_id="test_push_device")
 def device_test(request: HttpRequest, device_id: str) -> object:
     """Push a test to it, at most once a minute."""
     row = devices.find_device(caller_of(request).user.pk, device_id)
     start_push(row, {"kind": NoticeKind.TEST.value}, about=f"test:{timezone.now():%Y%m%d%H%M}")
-    return Status(202, None)
+    return Status(204, None)
 
 
 def _choices(row: NoticeChoices) -> NoticeChoicesOut:

@@ -21,6 +21,7 @@ import keys from "./en/keys.json" with { type: "json" };
 import limits from "./en/limits.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
 import menu from "./en/menu.json" with { type: "json" };
+import notifications from "./en/notifications.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
 import people from "./en/people.json" with { type: "json" };
 import previews from "./en/previews.json" with { type: "json" };
@@ -56,6 +57,7 @@ export const later = {
   ...limits,
   ...memory,
   ...menu,
+  ...notifications,
   ...panel,
   ...people,
   ...previews,

@@ -2,5 +2,6 @@
 
 export { InstructionsSection } from "./instructions.tsx";
 export { MemorySection } from "./memory.tsx";
+export { NotificationsSection } from "./notifications.tsx";
 export { RulesSection } from "./rules.tsx";
 export { YouSection } from "./you.tsx";

@@ -66,6 +66,12 @@ export const SECTIONS: readonly SettingsSection[] = [
     icon: "bin",
     load: async () => (await import("./deleted.tsx")).DeletedSection,
   },
+  {
+    name: "notifications",
+    label: "notifications.title",
+    icon: "mail",
+    load: async () => (await import("./own.ts")).NotificationsSection,
+  },
 ];
 
 export const sectionNamed = (name: string): SettingsSection | undefined => SECTIONS.find((item) => item.name === name);
