@@ -24,7 +24,6 @@ class ChatConfig(AppConfig):
         autodiscover_modules("executors")
         autodiscover_modules("checks")
         from celery import signals  # noqa: PLC0415 - they need the models
-        from django.contrib.auth.signals import user_logged_out  # noqa: PLC0415 - as above
         from django.core import checks  # noqa: PLC0415 - as above
 
         from chat.access import browsers  # noqa: PLC0415 - as above

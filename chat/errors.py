@@ -328,6 +328,12 @@ class CallDecided(ChatError, Conflict):
     code = "call_decided"
 
 
+class DecisionLinkInvalid(ChatError, NotFound):
+    """This link decides nothing: it has expired, is another person's, or what it was about is gone."""
+
+    code = "decision_link_invalid"
+
+
 class CallNotFound(ChatError, NotFound):
     """There is no such call in this conversation."""
 

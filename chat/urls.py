@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from chat.http import installing, join_page, pages, preview_frame, shared_page
+from chat.http import decision_page, installing, join_page, pages, preview_frame, shared_page
 
 app_name = "chat"
 urlpatterns = [
@@ -17,6 +17,7 @@ urlpatterns = [
     path("offline", installing.offline, name="offline"),
     path("c/new", pages.new, name="new"),
     path("preview/<str:kind>", preview_frame.preview, name="preview"),
+    path("decide/<str:token>", decision_page.decide, name="decide"),
     path("join/<str:secret>", join_page.join, name="join"),
     path("shared/<str:secret>", shared_page.shared, name="shared"),
     path("shared/<str:secret>/files/<str:file_id>", shared_page.shared_attachment, name="shared-file"),

@@ -148,6 +148,10 @@ class ApprovalsPort(Protocol):
         """Decide one of them; false when it was decided before, or is over."""
         ...
 
+    async def link(self, execution_id: str, *, approves: bool, user_id: Any, hours: float) -> str:
+        """Make a link that decides one of them: its path."""
+        ...
+
 
 class StatePort(Protocol):
     """The synced state and the private configuration."""

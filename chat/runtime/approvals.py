@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from chat.agent.base import InstanceKey
 from chat.agent.values.approvals import ExecutionDecision, PendingExecution
+from chat.errors import CallNotFound
 from chat.instances.rows import find_instance, key_of
 from chat.models import AgentInstance, Turn
+from chat.runtime.decision_links import make_token, path_of
 from chat.turns.admission.continuation import Replied, reply_to_call
 from chat.turns.admission.tool_answers import Reply
 from thinkproject.kernel.aio import db
@@ -38,6 +42,17 @@ class InstanceApprovals:
         """Decide one of them; false when it was decided before, or is over."""
         return await db(_decide, self.key, execution_id, decision)
 
+    async def link(self, execution_id: str, *, approves: bool, user_id: Any, hours: float) -> str:
+        """Make a link that decides one of them: its path. Errors: `CallNotFound`; those of `make_token`."""
+        return await db(partial(_link, self.key, execution_id, approves=approves, user_id=user_id, hours=hours))
+
+
+def _link(key: InstanceKey, execution_id: str, *, approves: bool, user_id: Any, hours: float) -> str:
+    row, _asking = _asked(key, execution_id)
+    if row is None:
+        raise CallNotFound
+    return path_of(make_token(row, approves=approves, user_id=user_id, hours=hours))
+
 
 def _pending(key: InstanceKey) -> list[PendingExecution]:
     rows = list(questions_to(key.owner_id).order_by("pk"))
@@ -52,12 +67,18 @@ def _within(key: InstanceKey, scopes: Iterable[str]) -> dict[str, AgentInstance]
     return {row.pk: row for row in rows if [*row.ancestors, [row.agent, row.name]][: len(lineage)] == lineage}
 
 
-def _decide(key: InstanceKey, execution_id: str, decision: ExecutionDecision) -> bool:
+def _asked(key: InstanceKey, execution_id: str) -> tuple[ToolCallRecord | None, AgentInstance | None]:
+    """A question of this instance or of a sub-agent, with who asks it; nothing for one of another's."""
     own = find_instance(key)
     row = None if own is None else find_question(own.pk, execution_id)
     row = row or questions_to(key.owner_id).filter(approval_id=execution_id).first()
-    asking = {} if row is None else _within(key, [row.scope])
-    if row is None or not asking:
+    asking = None if row is None else _within(key, [row.scope]).get(row.scope)
+    return (None, None) if asking is None else (row, asking)
+
+
+def _decide(key: InstanceKey, execution_id: str, decision: ExecutionDecision) -> bool:
+    row, asking = _asked(key, execution_id)
+    if row is None or asking is None:
         return False
     reply = Reply(
         call_id=row.call_id,
@@ -67,7 +88,7 @@ def _decide(key: InstanceKey, execution_id: str, decision: ExecutionDecision) ->
         edited_input=decision.edited_input,
         continues=decision.continues,
     )
-    return reply_to_call(key_of(asking[row.scope]), reply, Actor(user_id=decision.by, via=decision.via)).is_new
+    return reply_to_call(key_of(asking), reply, Actor(user_id=decision.by, via=decision.via)).is_new
 
 
 def _reply(user_id: int | None, asked: PendingExecution, reply: Reply, via: str) -> tuple[Replied, Turn | None]:

@@ -87,20 +87,23 @@ SUBSCRIBED_AT = """(subscription) => {
     };
     PushManager.prototype.getSubscription = async () => held;
 }"""
-SHOWN = """() => navigator.serviceWorker.ready
-    .then((worker) => worker.getNotifications())
-    .then((shown) => shown.map(({ title, body, data }) => [title, body, data.path]))"""
-PUSHED = "(data) => { self.dispatchEvent(new PushEvent('push', { data })); }"
-CLICK = """async () => {
-    const [notification] = await self.registration.getNotifications();
-    self.dispatchEvent(new NotificationEvent("notificationclick", { notification }));
+PUSHED = """(news) => {
+    self.shown = [];
+    self.registration.showNotification = async (title, options) => { self.shown.push({ title, ...options }); };
+    const data = { json: () => news };
+    self.dispatchEvent(Object.assign(new Event("push"), { data, waitUntil: () => {} }));
+}"""
+SHOWN = "() => self.shown.map(({ title, body, data }) => [title, body, data.path])"
+CLICK = """() => {
+    const notification = { ...self.shown[0], close: () => {} };
+    self.dispatchEvent(Object.assign(new Event("notificationclick"), { notification, waitUntil: () => {} }));
 }"""
 
 
 def test_a_device_is_added_tested_and_removed_and_a_push_leads_to_its_conversation(
     new_context: Callable[..., BrowserContext], open_tab: Callable[..., ChatPage]
 ) -> None:
-    """Where a browser gets its subscription is out of reach here: that is a push service on this machine."""
+    """Where a browser gets its subscription, and what the system shows, is out of reach: they are on this machine."""
     context = new_context(service_workers="allow")
     context.grant_permissions(["notifications"])
     tab = open_tab(context=context)
@@ -130,8 +133,8 @@ def test_a_device_is_added_tested_and_removed_and_a_push_leads_to_its_conversati
 
         worker = context.service_workers[0]
         news = {"title": "Think", "body": "An answer is ready.", "path": conversation, "tag": "a"}
-        worker.evaluate(PUSHED, json.dumps(news))
-        tab.until(lambda: page.evaluate(SHOWN) == [["Think", "An answer is ready.", conversation]])
+        worker.evaluate(PUSHED, news)
+        tab.until(lambda: worker.evaluate(SHOWN) == [["Think", "An answer is ready.", conversation]])
         worker.evaluate(CLICK)
         expect(page).to_have_url(tab.base_url + conversation)
         expect(page.locator(".message.is-assistant")).to_contain_text("Here.")

@@ -39,6 +39,15 @@ class ApprovalMethods:
         decision = ExecutionDecision(approved=False, reason=reason, by=by)
         return await self.instance.approvals.decide(execution_id, decision)
 
+    async def decision_path(self, execution_id: str, *, approves: bool, user_id: Any, hours: float = 24.0) -> str:
+        """Make a link that decides one call, for a letter or a notification of yours: its path on this site.
+
+        It shows that person what it decides, and asks for a click; it works once, for exactly the arguments that were
+        asked about, and for nobody else. Units: `hours`, at most a week. Errors: `CallNotFound` for an unknown id;
+        `CallDecided`; `InputInvalid`.
+        """
+        return await self.instance.approvals.link(execution_id, approves=approves, user_id=user_id, hours=hours)
+
 
 class ActionMethods(ApprovalMethods):
     """The hooks of actions: asked before a person is asked about an action, and again when it runs; sync or async.

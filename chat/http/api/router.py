@@ -118,7 +118,6 @@ PARTS = (
     usage,
     shares,
     notifications,
-    topic,
 )
 """In the order in which their addresses are tried."""
 

@@ -114,7 +114,7 @@ def answer(instance: AgentInstance, reply: Reply, actor: Actor) -> AnsweredCalls
     return AnsweredCalls(is_new=True, ready=turn if is_ready(turn) else None)
 
 
-BY_PEOPLE: Final = ("socket", "api")
+BY_PEOPLE: Final = ("socket", "api", "link")
 """Ways in on which an answer is a person's own. Staff answer through the admin with a permission of theirs."""
 
 
