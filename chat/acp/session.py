@@ -13,7 +13,7 @@ from chat.acp.asking import EditorQuestions
 from chat.acp.content import message_of, text_of
 from chat.acp.updates import Updates
 from chat.errors import TurnFailed
-from chat.instance.handle import AgentHandle
+from chat.instance.handle import AgentHandle, Typed
 from chat.instances.notifications import group_of
 from chat.instances.waiting import wait_until
 from chat.models import Turn
@@ -82,7 +82,11 @@ class EditorSession:
 
     async def _answer(self, blocks: Sequence[ContentBlock]) -> _Ended:
         done = await self._handle.chat(
-            message_of(blocks), self._updates, signal=self._stop, waits_for_hook=False, timeout_seconds=math.inf
+            Typed(message_of(blocks)),
+            self._updates,
+            signal=self._stop,
+            waits_for_hook=False,
+            timeout_seconds=math.inf,
         )
         self._position = (await db(Turn.objects.get, pk=done.turn_id)).position
         return _Ended(done.status, done.error or "")

@@ -113,7 +113,7 @@ WATCHED: Final = (
     WatchedTable(
         table="think_tools_workspace",
         place="SELECT :row:.owner_id AS owner, '' AS instance, 'workspace' AS type, :row:.id AS key",
-        updates=("version",),
+        updates=("version", "title"),
     ),
 )
 TYPES: Final = (

@@ -54,7 +54,7 @@ from tools_app.core.files.workspace import Workspace
 from tools_app.workspace.services import DEFAULT_NAME, checked_name
 from tools_app.workspace.turn_files import ChangedFile, changed_in_turn
 
-__all__ = ["AgentHandle", "ChatResult", "StreamCallback"]
+__all__ = ["AgentHandle", "ChatResult", "StreamCallback", "Typed"]
 
 PARKED_SECONDS: Final = 60.0
 """How long `chat` waits for a turn that waits for an answer itself, where its caller says nothing."""
@@ -66,6 +66,13 @@ class StreamCallback(Protocol):
     `on_start(request_id)` first; `on_event(text)` per chunk, its JSON; then `on_done()` once the answer is stored, or
     `on_error(text)`. After a stop neither comes. `on_reset()`: the log was lost, the chunks come again from the first.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A message that a person wrote in a program: `!script` in it is run where the class has a `user_shell`."""
+
+    message: str | NewMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +158,7 @@ class AgentHandle(
 
     async def chat(
         self,
-        message: str | NewMessage,
+        message: "str | NewMessage | Typed",
         callback: Any = None,
         *,
         signal: asyncio.Event | None = None,
@@ -164,7 +171,8 @@ class AgentHandle(
 
         `delivery`: what it does while another turn runs: `queue` waits for its turn (as without one), `steer` is taken
         in by the answer that is being written, and the result is that answer, `interrupt` stops it and is the next.
-        Shape: a text, or a UI message of role user. `callback`: see `StreamCallback`. Setting `signal` stops the turn;
+        Shape: a text, or a UI message of role user; `Typed` where a person wrote it here. `callback`: see
+        `StreamCallback`. Setting `signal` stops the turn;
         the partial answer is kept. A hook that calls this must not wait for the hooks behind it.
         `timeout_seconds`: how long this waits for the end; the turn goes on afterwards. `None`: while it works without
         limit, and for a minute once it waits for a person or a program itself; infinity for as long as it takes.
@@ -179,8 +187,9 @@ class AgentHandle(
         """
         tools = CallerTools(extra)
         is_stopped = signal is not None and signal.is_set()
+        said = message.message if isinstance(message, Typed) else message
         request = TurnRequest(
-            intake=Program(messages=[to_message(message)]),
+            intake=Program(messages=[to_message(said)], is_typed=isinstance(message, Typed)),
             request_id=new_id("req"),
             is_stopped=is_stopped,
             delivery=delivery_of(delivery),

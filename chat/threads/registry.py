@@ -115,9 +115,9 @@ def ensure_thread(key: InstanceKey, route: str, thread_id: str, name: str = "") 
         return found
     start(key)
     with transaction.atomic():
+        orchestrator = _held(key)
         made = ensure_instance(child, title=" ".join(name.split())[: services.MAX_TITLE] or thread_id)
-        orchestrator = find_instance(key)
-        default = None if orchestrator is None else _attached(orchestrator.pk, DEFAULT_NAME)
+        default = _attached(orchestrator.pk, DEFAULT_NAME)
         if default is not None:
             services.attach(default.workspace_id, made.pk, can_write=default.can_write)
         notify(key, THREADS)
@@ -178,8 +178,7 @@ def create_workspace(key: InstanceKey, name: str) -> ThreadWorkspace:
     """Make a workspace. Errors: `InputInvalid` where there are `MAX_LISTED`, `QuotaExceeded`."""
     start(key)
     with transaction.atomic():
-        orchestrator = ensure_instance(key)
-        hold_instance(orchestrator)
+        orchestrator = _held(key)
         if WorkspaceAttachment.objects.filter(scope=orchestrator.pk).count() >= MAX_LISTED:
             raise InputInvalid(Phrase("There can be {limit} workspaces.", limit=MAX_LISTED))
         workspace_id = new_short_id()
@@ -207,14 +206,13 @@ def delete_workspace(key: InstanceKey, route: str, workspace_id: str) -> bool:
 
     One that another conversation uses stays there.
     """
-    found = find_workspace(key, workspace_id)
-    if found is None:
+    orchestrator = None if find_instance(key) is None else _held(key)
+    link = None if orchestrator is None else _attached(orchestrator.pk, workspace_id)
+    if orchestrator is None or link is None:
         return False
-    orchestrator = ensure_instance(key)
-    scopes = [orchestrator.pk, *_children(orchestrator, route).values_list("pk", flat=True)]
-    WorkspaceAttachment.objects.filter(workspace_id=found.stored_id, scope__in=scopes).delete()
-    if not WorkspaceAttachment.objects.filter(workspace_id=found.stored_id).exists():
-        services.delete_workspace(found.stored_id)
+    services.take_from(
+        link.workspace_id, [orchestrator.pk, *_children(orchestrator, route).values_list("pk", flat=True)]
+    )
     notify(key, WORKSPACES, THREADS)
     return True
 
@@ -225,13 +223,16 @@ def move_thread(key: InstanceKey, route: str, thread_id: str, workspace_id: str 
     False for a workspace that is not of the registry, and for a thread without one that is to have none. An unknown
     thread is made. Errors: as `ensure_thread`.
     """
-    wanted = None if workspace_id is None else find_workspace(key, workspace_id)
-    if workspace_id is not None and wanted is None:
+    if workspace_id is not None and find_workspace(key, workspace_id) is None:
         return False
-    if wanted is None and find_instance(key.below(route, thread_id)) is None:
+    if workspace_id is None and find_instance(key.below(route, thread_id)) is None:
         return False
     child = ensure_thread(key, route, thread_id)
     with transaction.atomic():
+        _held(key)
+        wanted = None if workspace_id is None else find_workspace(key, workspace_id)
+        if workspace_id is not None and wanted is None:
+            return False  # it was deleted meanwhile
         hold_instance(child)
         present = _attached(child.pk, DEFAULT_NAME)
         if wanted is None and present is None:
@@ -269,6 +270,13 @@ def notify(key: InstanceKey, *shows: str, thread_id: str = "", origin: str = "")
         "origin": origin,
     }
     notify_on_commit(group_of(key), event)
+
+
+def _held(key: InstanceKey) -> AgentInstance:
+    """The orchestrator, locked until the transaction ends: what attaches and what deletes take turns."""
+    orchestrator = ensure_instance(key)
+    hold_instance(orchestrator)
+    return orchestrator
 
 
 def _children(orchestrator: AgentInstance, route: str) -> QuerySet[AgentInstance]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from thinkproject.kernel.phrases import Phrase
 from tools_app.core.files.paths import WORKSPACE_NAME
@@ -90,17 +91,26 @@ def delete_workspace(workspace_id: str) -> bool:
 
 
 @transaction.atomic
+def take_from(workspace_id: str, scopes: Iterable[str]) -> int:
+    """Detach one workspace from these scopes, and delete it where nothing else is attached. Returns how many went."""
+    return _forget({workspace_id}, WorkspaceAttachment.objects.filter(scope__in=list(scopes)))
+
+
+@transaction.atomic
 def forget_workspaces_of(scopes: Iterable[str]) -> int:
     """Detach all workspaces of these scopes and delete those that nothing else is attached to. Returns how many.
 
     Call it inside the transaction that deletes what the scopes stand for.
     """
     links = WorkspaceAttachment.objects.filter(scope__in=list(scopes))
-    ids = set(links.values_list("workspace_id", flat=True))
+    return _forget(set(links.values_list("workspace_id", flat=True)), links)
+
+
+def _forget(ids: set[str], links: QuerySet[WorkspaceAttachment]) -> int:
     if not ids:
         return 0
     held = _hold(ids)  # before looking who else is attached: `attach` waits for it
-    links.delete()
+    links.filter(workspace_id__in=ids).delete()
     used = set(WorkspaceAttachment.objects.filter(workspace_id__in=held).values_list("workspace_id", flat=True))
     used |= set(StoredWorkspace.objects.filter(pk__in=held).exclude(root="").values_list("pk", flat=True))
     return _delete([each for each in held if each not in used])

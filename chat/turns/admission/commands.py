@@ -26,12 +26,13 @@ _SCRIPT_OF: Final = {"run_command": "command"}  # the argument of a tool that ta
 def with_command(agent: type[Think], intake: Intake, via: str) -> tuple[Intake, TurnOptions]:
     """The intake with a command's template in the command's place, and the options of its turn.
 
-    What a model has another agent do is no command, and what code or a program says is no script.
+    What a model has another agent do is no command, and what code or a program says by itself is no script.
     """
     options: TurnOptions = {}
     if not (agent.commands or agent.user_shell) or policies.is_delegated():
         return intake, options
-    take = partial(_taken, agent, options, takes_scripts=via != "mcp" and not isinstance(intake, Program))
+    is_typed = not isinstance(intake, Program) or intake.is_typed
+    take = partial(_taken, agent, options, takes_scripts=via != "mcp" and is_typed)
     return with_new_messages(intake, take)[0], options
 
 

@@ -64,11 +64,13 @@ class ClientArray:
 class Program:
     """Messages from server code, placed together and answered once.
 
-    With `enters_at_start` nothing of it is in the conversation before its turn starts.
+    With `enters_at_start` nothing of it is in the conversation before its turn starts. `is_typed`: a person wrote it,
+    in a terminal or an editor that this program serves, so that it may be a script.
     """
 
     messages: Sequence[NewMessage]
     enters_at_start: bool = False
+    is_typed: bool = False
 
 
 Intake: TypeAlias = Submit | Edit | Regenerate | Continue | ClientArray | Program

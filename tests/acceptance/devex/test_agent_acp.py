@@ -76,6 +76,11 @@ async def editing(product: Product, agent: str = "assistant") -> AsyncIterator[t
         yield editor, connection, process
 
 
+def changes_of(editor: Editor) -> list[dict[str, Any]]:
+    """The calls that were begun, and what became of them."""
+    return editor.of_kind("tool_call") + editor.of_kind("tool_call_update")
+
+
 def call(tool: str, **given: str) -> list[Any]:
     return [acp.text_block(f"call tool {tool} {json.dumps(given)}")]
 
@@ -83,6 +88,33 @@ def call(tool: str, **given: str) -> list[Any]:
 async def say(connection: Any, session_id: str, blocks: Any) -> str:
     async with asyncio.timeout(SECONDS):
         return str((await connection.prompt(session_id=session_id, prompt=blocks)).stop_reason)
+
+
+@pytest.mark.smoke
+async def test_an_answer_goes_on_after_a_kill_and_a_call_is_stopped(shared_product: Product, tmp_path: Path) -> None:
+    words = 120
+    async with editing(shared_product) as (editor, connection, process):
+        session_id = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        writing = asyncio.create_task(say(connection, session_id, [acp.text_block(f"stream {words} words at 20/s")]))
+        await editor.until(lambda: len(editor.said().split()) > 5)
+        process.kill()
+        writing.cancel()
+
+    async with editing(shared_product) as (editor, connection, _):
+        await connection.load_session(cwd=str(tmp_path), session_id=session_id, mcp_servers=[])
+        await editor.until(lambda: len(editor.said().split()) >= words)
+        assert len(editor.said().split()) == words  # none lost, none twice
+        editor.updates.clear()
+        slow = asyncio.create_task(
+            say(connection, session_id, call("bash", script="echo begun > /begun.txt; sleep 20; echo > /ended.txt"))
+        )
+        await editor.until(lambda: "in_progress" in [each.get("status") for each in changes_of(editor)])
+        await connection.cancel(session_id=session_id)
+        assert await slow == "cancelled"
+        assert not (tmp_path / "ended.txt").exists()
+        assert "completed" not in [each.get("status") for each in changes_of(editor)]
+        assert await say(connection, session_id, [acp.text_block("say: Still here.")]) == "end_turn"
+        assert editor.said().endswith("Still here.")
 
 
 @pytest.mark.smoke

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 
 from chat.agent.base import InstanceKey
 from chat.agent.methods.turns import to_message
+from chat.core.model.language_model import DIRECT_CALL
 from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
 from chat.management.terminal import Screen
@@ -102,6 +103,26 @@ def test_commands_of_the_class_and_a_title(alice: User, say: Say) -> None:
     assert out == "Dear Ann,\n"
     assert "Of this agent: /greet Begin a letter." in err
     assert AgentInstance.objects.get(owner=alice, agent="letter-writer").title == "Letters to Ann"
+
+
+class Sheller(Think):
+    """Runs what people type behind a `!`."""
+
+    user_shell = "bash"
+
+    def get_model(self) -> str:
+        return "default"
+
+
+def test_a_script_is_run_and_no_model_is_asked(alice: User, say: Say) -> None:
+    out, err = say("!echo 6 > /seven && cat /seven\n/help\n", "sheller")
+    assert out.strip() == ""
+    assert err.startswith('⚙ bash {"script":"echo 6 > /seven && cat /seven"} → ')
+    assert "!command runs it, and no model is asked" in err
+    [turn] = Turn.objects.all()
+    assert (turn.fiber.status, turn.model_name) == ("completed", DIRECT_CALL)
+    say("!echo 8\n", "letter-writer")  # a class without a shell takes it as a message
+    assert transcript(alice, agent="letter-writer")[-1]["role"] == "assistant"
 
 
 def test_a_question_is_answered_once_always_or_refused_with_a_sentence(alice: User, say: Say) -> None:

@@ -12,11 +12,12 @@ from acp._transport import memory_transport_pair
 from acp.agent.connection import AgentSideConnection
 from acp.client.connection import ClientSideConnection
 from acp.helpers import embedded_text_resource, image_block, resource_block, resource_link_block
-from acp.schema import AllowedOutcome, RequestPermissionResponse
+from acp.schema import AllowedOutcome, HttpMcpServer, McpServerStdio, RequestPermissionResponse, SseMcpServer
 from django.contrib.auth.models import User
 
 from chat.acp.agent import EditorAgent
 from chat.agent.base import InstanceKey
+from chat.instance.handle import AgentHandle
 from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
@@ -149,6 +150,22 @@ async def test_what_a_prompt_has_becomes_a_message(alice: User, tmp_path: Path) 
         client.updates.clear()
         await connection.load_session(cwd=str(tmp_path), session_id=session_id, mcp_servers=[])
         assert [each["content"]["type"] for each in client.of("user_message_chunk")] == ["text"] * 3 + ["resource_link"]
+
+
+async def test_servers_of_the_editor_are_used_by_the_rules_of_the_product(alice: User, tmp_path: Path) -> None:
+    program: Any = McpServerStdio(name="files", command="no-such-program", args=["-x"], env=[])
+    remote: Any = HttpMcpServer(type="http", name="docs", url="https://docs.example.com/mcp", headers=[])
+    events: Any = SseMcpServer(type="sse", name="old", url="https://old.example.com/sse", headers=[])
+    private: Any = HttpMcpServer(type="http", name="inside", url="http://169.254.169.254/mcp", headers=[])
+    async with connected(alice, Client()) as connection:
+        session_id = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[program, remote])).session_id
+        handle = AgentHandle(InstanceKey(owner_id=alice.pk, agent="drafter", name=session_id))
+        assert {server.name for server in await handle.list_mcp_servers()} == {"files", "docs"}
+        await connection.load_session(cwd=str(tmp_path), session_id=session_id, mcp_servers=[remote])
+        assert len(await handle.list_mcp_servers()) == 2  # one of the name is there
+        for refused in (events, private):
+            with pytest.raises(RequestError, match="Invalid params"):
+                await connection.new_session(cwd=str(tmp_path), mcp_servers=[refused])
 
 
 async def test_only_ones_own_sessions_in_real_folders_are_opened(alice: User, bob: User, tmp_path: Path) -> None:
