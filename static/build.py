@@ -57,6 +57,7 @@ STYLES = (
     "extras.css",
     "sharing.css",
     "notifications.css",
+    "threads.css",
     "simple.css",
     "forced.css",
 )

@@ -60,6 +60,7 @@ class Appearance:
     delivery: Literal["queue", "steer", "interrupt"] = "queue"
     commands: tuple[Command, ...] = ()  # besides those that every conversation has
     has_shell: bool = False  # what begins with a `!` is run
+    thread_agent: str = ""  # route name of the agent of its threads, where it keeps threads
 
 
 def appearance_of(agent_class: "type[Agent]") -> Appearance:
@@ -75,6 +76,7 @@ def appearance_of(agent_class: "type[Agent]") -> Appearance:
         delivery=_delivery(getattr(agent_class, "message_concurrency", "queue")),
         commands=tuple(getattr(agent_class, "commands", ())),
         has_shell=bool(getattr(agent_class, "user_shell", "")),
+        thread_agent=_route(getattr(agent_class, "thread_agent", "")),
     )
 
 
@@ -82,6 +84,10 @@ def _delivery(concurrency: Any) -> Literal["queue", "steer", "interrupt"]:
     if concurrency == "steer":
         return "steer"
     return "interrupt" if concurrency == "interrupt" else "queue"
+
+
+def _route(agent: Any) -> str:
+    return agent if isinstance(agent, str) else str(agent.route_name())
 
 
 def is_symbol(icon: str) -> bool:

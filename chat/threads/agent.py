@@ -15,11 +15,14 @@ from typing import Any, ClassVar
 from chat.agent.base import Agent
 from chat.agent.connection import ClientConnection
 from chat.agent.methods.sub_agents import AgentName, route_of
-from chat.agent.registry import get_agent_class, is_served
+from chat.agent.registry import get_agent_class, is_served, list_agents
 from chat.agent.think import Think
 from chat.core.loop.hooks import TurnConfig, TurnContext
 from chat.core.wire import thread_frames
 from chat.core.wire.thread_frames import ThreadRequest
+from chat.errors import InstanceNotFound
+from chat.instances.rows import find_instance
+from chat.models import AgentInstance
 from chat.threads.done import done, is_done
 from chat.threads.files import workspace_at
 from chat.threads.prompts import CODING_PROMPT
@@ -62,9 +65,19 @@ class ThreadsAgent(ConversationVerbs, Agent, abstract=True):
     thread_agent: ClassVar[AgentName] = ""
     """The class of the threads, a `ThreadAgent`, or its route name."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let clients open the threads as conversations of their own, as the page does."""
+        super().__init_subclass__(**options)
+        if cls.thread_agent and cls.thread_agent not in cls.sub_agents:
+            cls.sub_agents = (*cls.sub_agents, cls.thread_agent)
+
     @property
     def _route(self) -> str:
         return route_of(self.thread_agent)
+
+    async def on_before_sub_agent(self, agent: str, name: str) -> Any:
+        """Open threads that exist; new ones are made by the verbs, which give them a workspace."""
+        return agent != self._route or await db(find_instance, self.key.below(agent, name)) is not None
 
     async def on_message(self, connection: ClientConnection, message: str) -> Any:
         """Carry out a frame of threads. What is none is ignored; a class that overrides this calls it."""
@@ -99,6 +112,19 @@ _VERBS = {
     "clear_request": "clear_messages",
     "run": "run_thread",
 }
+
+
+def find_thread(owner_id: Any, thread_id: str) -> str:
+    """Instance id of a person's thread of this id, the one active last where several orchestrators have one. Sync.
+
+    Errors: `InstanceNotFound`. One query.
+    """
+    routes = {each.thread_agent for each in list_agents() if each.thread_agent}
+    rows = AgentInstance.objects.filter(owner_id=owner_id, name=thread_id, agent__in=routes, parent__isnull=False)
+    for row in rows.select_related("parent").order_by("-active_at", "pk"):
+        if row.parent is not None and thread_route(row.parent.agent) == row.agent:
+            return row.pk
+    raise InstanceNotFound
 
 
 def thread_route(agent: str) -> str:

@@ -7,6 +7,11 @@ from tests.browser.chat_page import ChatPage
 from tests.browser.looks import SCHEMES
 
 TOGGLE = "Context, memory, files and tools"
+GROUPS = {
+    "Files": ("Files",),
+    "Work": ("Schedules", "Background"),
+    "About": ("Context", "Memory", "Overview", "Tools"),
+}
 LONG = "verylongwordwithoutanyspace" * 12
 
 
@@ -28,8 +33,16 @@ def check_both(tab: ChatPage) -> None:
         check(tab.page)
 
 
+def show_view(tab: ChatPage, name: str) -> None:
+    """Go to a view of the open panel, by way of its group."""
+    group = next(each for each, names in GROUPS.items() if name in names)
+    panel(tab).get_by_role("tab", name=group).first.click()
+    if len(GROUPS[group]) > 1:
+        panel(tab).get_by_role("tab", name=name).last.click()
+
+
 def tools(tab: ChatPage) -> Locator:
     if not panel(tab).is_visible():
         toggle(tab).click()
-    tab.page.get_by_role("tab", name="Tools").click()
+    show_view(tab, "Tools")
     return tab.page.get_by_role("tabpanel", name="Tools")

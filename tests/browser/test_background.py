@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.chat_page import ChatPage
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
-from tests.browser.side_panel import LONG, check_both, panel, toggle
+from tests.browser.side_panel import LONG, check_both, panel, show_view, toggle
 
 OpenTab = Callable[..., ChatPage]
 
@@ -18,7 +18,7 @@ OpenTab = Callable[..., ChatPage]
 def background(tab: ChatPage) -> Locator:
     if not panel(tab).is_visible():
         toggle(tab).click()
-    tab.page.get_by_role("tab", name="Background").click()
+    show_view(tab, "Background")
     return tab.page.get_by_role("tabpanel", name="Background")
 
 

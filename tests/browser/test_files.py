@@ -15,6 +15,7 @@ from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.files_panel import Files
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
+from tests.browser.side_panel import show_view
 
 OpenTab = Callable[..., ChatPage]
 PIXEL = bytes.fromhex(
@@ -161,8 +162,8 @@ def test_a_change_is_stored_and_what_is_not_stored_is_kept(files: Files) -> None
     field = panel.get_by_role("textbox", name="Text of /src/main.py")
     expect(field).to_be_focused()
     field.fill("def main():\n    return 2\n")
-    files.tab.page.get_by_role("tab", name="Memory").click()  # elsewhere and back
-    files.tab.page.get_by_role("tab", name="Files").click()
+    show_view(files.tab, "Memory")  # elsewhere and back
+    show_view(files.tab, "Files")
     expect(field).to_have_value("def main():\n    return 2\n")
     asked: list[str] = []
 

@@ -10,7 +10,7 @@ from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import PHONE
 from tests.browser.looks import look
 from tests.browser.script_lines import remember
-from tests.browser.side_panel import LONG, check_both, panel, toggle
+from tests.browser.side_panel import LONG, check_both, panel, show_view, toggle
 
 OpenTab = Callable[..., ChatPage]
 NOTHING = "There’s no summary of this conversation yet."
@@ -19,7 +19,7 @@ NOTHING = "There’s no summary of this conversation yet."
 def overview(tab: ChatPage) -> Locator:
     if not panel(tab).is_visible():
         toggle(tab).click()
-    tab.page.get_by_role("tab", name="Overview").click()
+    show_view(tab, "Overview")
     return tab.page.get_by_role("tabpanel", name="Overview")
 
 

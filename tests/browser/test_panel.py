@@ -13,7 +13,7 @@ from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
 from tests.browser.reading import history
 from tests.browser.script_lines import remember
-from tests.browser.side_panel import LONG, check_both, panel, piece, toggle
+from tests.browser.side_panel import LONG, check_both, panel, piece, show_view, toggle
 
 OpenTab = Callable[..., ChatPage]
 
@@ -59,14 +59,14 @@ def test_how_full_the_model_is(tab: ChatPage, live_product: LiveProduct) -> None
 def test_hands_of_the_panel(tab: ChatPage, open_tab: OpenTab) -> None:
     toggle(tab).click()
     expect(tab.page.get_by_role("tab", name="Context")).to_be_focused()
-    for name in ("Files", "Memory"):
+    for name in ("Memory", "Overview"):
         tab.page.keyboard.press("ArrowRight")
         expect(tab.page.get_by_role("tab", name=name)).to_be_focused()
     tab.page.reload()
     expect(panel(tab)).to_be_visible()
-    expect(tab.page.get_by_role("tab", name="Memory")).to_have_attribute("aria-selected", "true")
+    expect(tab.page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
     expect(tab.input).to_be_focused()
-    tab.page.get_by_role("tab", name="Memory").press("Escape")
+    tab.page.get_by_role("tab", name="Overview").press("Escape")
     expect(panel(tab)).to_be_hidden()
     expect(toggle(tab)).to_be_focused()
     phone = open_tab("/?panel=memory", shape=PHONE)
@@ -90,7 +90,7 @@ def test_what_is_remembered_is_seen_and_changed(keeper: ChatPage, open_tab: Open
     keeper.ask(remember("notes", f"Water first. {LONG}"))
     keeper.ask(remember("guides", "Warm the pot."))
     toggle(keeper).click()
-    keeper.page.get_by_role("tab", name="Memory").click()
+    show_view(keeper, "Memory")
     memory = block(keeper, "memory")
     expect(memory).to_contain_text("Likes tea.")
     expect(block(keeper, "guides").get_by_role("listitem")).to_have_count(1)
@@ -125,7 +125,7 @@ def test_what_is_remembered_is_seen_and_changed(keeper: ChatPage, open_tab: Open
 def test_documents_are_added_changed_and_set_again(keeper: ChatPage) -> None:
     keeper.ask("say: Hello.")
     toggle(keeper).click()
-    keeper.page.get_by_role("tab", name="Memory").click()
+    show_view(keeper, "Memory")
     guides = block(keeper, "guides")
     add = guides.get_by_role("button", name="Add an entry to guides")
     add.click()
@@ -161,7 +161,7 @@ def test_documents_are_added_changed_and_set_again(keeper: ChatPage) -> None:
 def test_a_document_that_is_read_stays_open_when_the_model_writes_another(keeper: ChatPage) -> None:
     keeper.ask("say: Hello.")
     toggle(keeper).click()
-    keeper.page.get_by_role("tab", name="Memory").click()
+    show_view(keeper, "Memory")
     guides = block(keeper, "guides")
     guides.get_by_role("button", name="Add an entry to guides").click()
     guides.get_by_label("Name that the model uses").fill("tea")
@@ -186,14 +186,14 @@ def test_the_panel_follows_to_another_history_and_another_branch(open_tab: OpenT
     expect(piece(tab, "Messages").locator("summary")).to_contain_text("Messages (2)")
     tab.ask("say: One more.")
     expect(piece(tab, "Messages").locator("summary")).to_contain_text("Messages (4)")
-    tab.page.get_by_role("tab", name="Memory").click()
+    show_view(tab, "Memory")
     expect(block(tab, "notes")).to_contain_text("Water first.")
     tab.page.locator("#histories").click()
     tab.page.get_by_role("button", name="New history").click()
     tab.page.get_by_role("dialog").get_by_role("textbox").fill("Second")
     tab.page.keyboard.press("Enter")
     expect(block(tab, "notes")).to_contain_text("Empty")
-    tab.page.get_by_role("tab", name="Context").click()
+    show_view(tab, "Context")
     expect(piece(tab, "Messages").locator("summary")).to_contain_text("Messages (0)")
     tab.page.locator("#histories").click()
     tab.page.locator(".history-name", has_text="Untitled").click()

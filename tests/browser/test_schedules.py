@@ -5,13 +5,13 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
-from tests.browser.side_panel import LONG, check_both, panel, toggle
+from tests.browser.side_panel import LONG, check_both, panel, show_view, toggle
 
 
 def schedules(tab: ChatPage) -> Locator:
     if not panel(tab).is_visible():
         toggle(tab).click()
-    tab.page.get_by_role("tab", name="Schedules").click()
+    show_view(tab, "Schedules")
     return tab.page.get_by_role("tabpanel", name="Schedules")
 
 
@@ -88,7 +88,7 @@ def test_what_is_written_in_the_form_outlives_the_view(tab: ChatPage) -> None:
     shown = schedules(tab)
     shown.get_by_role("button", name="Add a schedule").click()
     shown.get_by_label("What the agent is asked").fill("say: not yet")
-    tab.page.get_by_role("tab", name="Memory").click()
+    show_view(tab, "Memory")
     shown = schedules(tab)
     expect(shown.get_by_label("What the agent is asked")).to_have_value("say: not yet")
     tab.rest()

@@ -15,6 +15,7 @@ from chat.http.api.error_responses import declares
 from chat.http.api.schemas.abilities import AgentDetailOut, SubAgentIn
 from chat.http.api.schemas.models import InstanceDetailOut
 from chat.reads.declarations import declarations
+from chat.threads.agent import find_thread
 
 router = Router(tags=["agents"])
 
@@ -24,6 +25,13 @@ def agent_detail(request: HttpRequest, name: str) -> object:  # noqa: ARG001 - t
     """The declarations of an agent class: its looks, its methods for clients, its sub-agents, its configuration."""
     agent_class = get_agent_class(name)
     return AgentDetailOut(**shown_agent(appearance_of(agent_class)).dict(), **asdict(declarations(agent_class)))
+
+
+@router.get("/threads/{thread_id}", response=InstanceDetailOut, operation_id="get_thread")
+def thread_detail(request: HttpRequest, thread_id: str) -> object:
+    """The conversation of one of your threads by its short id; the one active last where several have it."""
+    user = caller_of(request).user
+    return shown_instance(open_instance(user, find_thread(user.pk, thread_id)), user.pk)
 
 
 @router.post(

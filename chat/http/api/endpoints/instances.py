@@ -329,6 +329,7 @@ def shown_agent(shown: Appearance) -> AgentOut:
             for each in shown.commands
         ],
         has_shell=shown.has_shell,
+        thread_agent=shown.thread_agent or None,
     )
 
 

@@ -22,6 +22,7 @@ class AgentOut(Schema):
     `suggestions`: prompts for an empty conversation. `is_listed`: people are offered it to begin a conversation with.
     `delivery`: what a message does while it answers, where the message says nothing else. `commands`: its own, besides
     those that every conversation has (undo, redo, compact, title). `has_shell`: a message `!script` runs the script.
+    `thread_agent`: it keeps threads, which this agent answers; null for any other.
     """
 
     name: str
@@ -34,6 +35,7 @@ class AgentOut(Schema):
     delivery: Literal["queue", "steer", "interrupt"]
     commands: list[CommandOut]
     has_shell: bool
+    thread_agent: str | None
 
 
 class ModelOut(Schema):

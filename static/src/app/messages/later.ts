@@ -32,6 +32,7 @@ import servers from "./en/servers.json" with { type: "json" };
 import settings from "./en/settings.json" with { type: "json" };
 import sharing from "./en/sharing.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
+import threads from "./en/threads.json" with { type: "json" };
 import todos from "./en/todos.json" with { type: "json" };
 import undo from "./en/undo.json" with { type: "json" };
 import usage from "./en/usage.json" with { type: "json" };
@@ -68,6 +69,7 @@ export const later = {
   ...settings,
   ...sharing,
   ...summaries,
+  ...threads,
   ...todos,
   ...undo,
   ...usage,

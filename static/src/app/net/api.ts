@@ -201,6 +201,11 @@ export class Api {
       ...(modelChoice ? { model_choice: modelChoice } : {}),
     });
   instance = (id: string): Promise<RawInstance> => this.request("GET", `/instances/${seg(id)}`);
+  /** The conversation of a thread by its short id. */
+  thread = (threadId: string): Promise<RawInstance> => this.request("GET", `/threads/${seg(threadId)}`);
+  /** Call a method that the agent of a conversation offers. */
+  callMethod = <Result>(id: string, method: string, args: readonly string[]): Promise<{ result: Result }> =>
+    this.request("POST", `/instances/${seg(id)}/methods/${seg(method)}`, { args });
   changeInstance = (
     id: string,
     change: Schemas["InstancePatch"],

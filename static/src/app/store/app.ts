@@ -24,7 +24,7 @@ import type { Delegated } from "./delegated.ts";
 import { Dialogs } from "./dialogs.ts";
 import { FilesPlace } from "./files_place.ts";
 import { Histories } from "./histories.ts";
-import { fromInstance, isOwn, pathOf, titleOf } from "./instances.ts";
+import { fromInstance, isOwn, pathOf } from "./instances.ts";
 import { Limits } from "./limits.ts";
 import { ConversationList } from "./list.ts";
 import { Models } from "./models.ts";
@@ -37,6 +37,7 @@ import { openQuestions } from "./runs.ts";
 import { Search } from "./search.ts";
 import { type Destination, Sending } from "./sending.ts";
 import { Summaries } from "./summaries.ts";
+import { ThreadPlace } from "./thread_place.ts";
 import { Undoing } from "./undoing.ts";
 import type { RawPage } from "./path.ts";
 import type { Agent, Instance } from "./types.ts";
@@ -78,6 +79,7 @@ export class App extends Store {
   readonly sending = new Sending(this);
   readonly branching = new Branching(this);
   readonly conversations = new Conversations(this);
+  readonly threads = new ThreadPlace(this);
   readonly deciding: Deciding;
   readonly undoing: Undoing;
   readonly speaker: Speaker;
@@ -146,15 +148,18 @@ export class App extends Store {
   start(): void {
     const { boot } = this;
     this.list.start(boot.instances);
+    const route = this.router.read(new URL(location.href));
     const wantsList = boot.page === "list" && !WIDE.matches;
     if (boot.instance) {
       this.#showConversation(fromInstance(boot.instance), boot.messages, placeOf(location));
-      if (boot.page === "list" && !wantsList) this.router.replace(this.#routeOf(boot.instance.id));
+      const isNewest = boot.page === "list" && !wantsList && route.page === "list";
+      if (isNewest) this.router.replace(this.#routeOf(boot.instance.id));
     } else this.#showNew(new URLSearchParams(location.search).get("agent") ?? "");
     this.approvals.start(boot.approvals, boot.page === "approvals");
     setInterval(() => this.sayHere(false), PRESENCE_LOOK_MS);
     if (boot.page === "settings" || boot.page === "work") return this.show(this.router.read(new URL(location.href)));
     this.#setView(boot.page === "approvals" ? "approvals" : wantsList ? "list" : "conversation");
+    if (route.page === "thread") this.threads.open(route.id);
   }
 
   /** The agent of a conversation; one that is served no more has its name only. */
@@ -169,6 +174,7 @@ export class App extends Store {
       is_listed: false,
       delivery: "queue",
       commands: [],
+      thread_agent: null,
     };
 
   /** Name of the agent that a conversation was begun with last, here or in another tab; the first one before that. */
@@ -186,6 +192,7 @@ export class App extends Store {
     if (route.page === "work") return this.#setView("work");
     if (route.page === "settings") return this.#showSettings(route.section);
     if (route.page === "new") return this.#showNew(route.agent);
+    if (route.page === "thread") return void this.threads.open(route.id);
     this.open(route.id, { place: route.place, isPushed: false });
   }
 
@@ -370,6 +377,7 @@ export class App extends Store {
     this.setFinding(false);
     this.#unsent.take(instance);
     this.composer.open(instance.isNew ? `new.${instance.agent}` : instance.id);
+    this.threads.show(instance);
     this.list.setCurrent(instance.id);
     this.histories.show(conversation);
     // One that cannot continue needs no socket; who only reads sees what others say.
@@ -479,7 +487,7 @@ export class App extends Store {
     }
     const { instance } = this.conversation;
     const agent = this.agents.length > 1 ? ` · ${this.agentOf(instance).title}` : "";
-    return `${titleOf(instance)}${agent} · ${this.boot.product}`;
+    return `${this.threads.titleOf(instance)}${agent} · ${this.boot.product}`;
   }
 
   // --- what follows from the conversation's state -------------------------------------------------------------------------
@@ -538,6 +546,7 @@ export class App extends Store {
       conversation.update({ title, isPinned, isArchived });
     }
     const { items, pinned } = this.list;
+    this.threads.desk?.refresh();
     const isWaiting = this.approvals.count > 0 || [...items, ...pinned].some((item) => item.waitingCount > 0);
     if (isWaiting || this.view === "approvals") this.approvals.refresh();
   }

@@ -18,12 +18,14 @@ export class ConversationList extends Store {
   /** What is searched for; empty shows the list itself. */
   query = "";
   isArchive = false;
+  /** The conversation whose threads are listed; "" for the list of all. */
+  parentId = "";
   /** The shown items are of the former query or list: the new ones are on their way. */
   isLoading = false;
   /** Why the newest page could not be read; what is shown stays. */
   error: Error | null = null;
   #cursor = "";
-  #shown = { query: "", isArchive: false };
+  #shown = { query: "", isArchive: false, parentId: "" };
   #abort: AbortController | null = null;
   readonly #due = new Due();
   #api: Api;
@@ -73,6 +75,15 @@ export class ConversationList extends Store {
     return this.refresh();
   }
 
+  /** Show the threads of a conversation, or with "" the list again. */
+  showBelow(parentId: string): void {
+    if (parentId === this.parentId) return;
+    Object.assign(this, { parentId, isArchive: false, items: [], pinned: [], isLoading: true });
+    this.#cursor = "";
+    this.changed();
+    this.refresh();
+  }
+
   refreshSoon(pause = 300): void {
     this.#due.set(() => this.refresh(), pause);
   }
@@ -80,7 +91,7 @@ export class ConversationList extends Store {
   async refresh(): Promise<void> {
     this.#abort?.abort();
     const { signal } = this.#abort = new AbortController();
-    const isWhole = !this.query && !this.isArchive;
+    const isWhole = !this.query && !this.isArchive && !this.parentId;
     const limit = Math.min(LONGEST_PAGE, Math.max(FIRST_PAGE, this.items.length));
     try {
       const [page, pinned] = await Promise.all([
@@ -101,9 +112,10 @@ export class ConversationList extends Store {
 
   /** Read the page after the last item. Errors: `ApiError`; nothing has changed then. */
   async loadMore(): Promise<void> {
-    const { query, isArchive } = this;
+    const { query, isArchive, parentId } = this;
     const page = await this.#api.instances({ ...this.#wanted, cursor: this.#cursor });
-    if (query !== this.query || isArchive !== this.isArchive) return; // another list by now
+    const isSame = query === this.query && isArchive === this.isArchive && parentId === this.parentId;
+    if (!isSame) return; // another list by now
     const known = new Set(this.items.map((item) => item.id));
     this.items = [...this.items, ...page.items.map(fromInstance).filter((item) => !known.has(item.id))];
     this.#cursor = page.next_cursor ?? "";
@@ -122,7 +134,7 @@ export class ConversationList extends Store {
 
   /** Show a conversation that has just been made; the next page settles its place. */
   put(item: Instance): void {
-    if (this.find(item.id) || this.isArchive) return;
+    if (this.find(item.id) || this.isArchive || (item.parentId ?? "") !== this.parentId) return;
     this.items = [{ ...item }, ...this.items];
     this.changed();
   }
@@ -140,12 +152,13 @@ export class ConversationList extends Store {
     this.changed();
   }
 
-  get #wanted(): { search: string; archived?: boolean } {
-    return { search: this.query, archived: this.isArchive || undefined };
+  get #wanted(): { search: string; archived?: boolean; parent?: string } {
+    return { search: this.query, archived: this.isArchive || undefined, parent: this.parentId };
   }
 
   get #isSameList(): boolean {
-    return this.query === this.#shown.query && this.isArchive === this.#shown.isArchive;
+    const { query, isArchive, parentId } = this.#shown;
+    return this.query === query && this.isArchive === isArchive && this.parentId === parentId;
   }
 
   /** Show the newest page. Items of `before` that are older than all of it, loaded by "Show more", stay with their cursor. */
@@ -158,7 +171,7 @@ export class ConversationList extends Store {
     this.pinned = kept(this.pinned, pinned.map(fromInstance));
     this.items = kept(this.items, [...fresh, ...older]);
     if (!older.length) this.#cursor = page.next_cursor ?? "";
-    this.#shown = { query: this.query, isArchive: this.isArchive };
+    this.#shown = { query: this.query, isArchive: this.isArchive, parentId: this.parentId };
     this.isLoading = false;
     this.changed();
   }

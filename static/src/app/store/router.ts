@@ -11,6 +11,7 @@ export type Route =
   | { page: "approvals" }
   | { page: "work" }
   | { page: "settings"; section: string } // "": all of them
+  | { page: "thread"; id: string }
   | { page: "new"; agent: string }
   | { page: "conversation"; id: string; place: MessagePlace | null };
 
@@ -31,7 +32,7 @@ export class Router {
     const settings = /^settings(?:\/([^/]*))?\/?$/.exec(path);
     if (settings) return { page: "settings", section: decodeURIComponent(settings[1] ?? "") };
     const id = /^c\/([^/]+)\/?$/.exec(path)?.[1];
-    if (!id) return { page: "list" };
+    if (!id) return threadIn(path, url.hash) ?? { page: "list" };
     if (id === "new") return { page: "new", agent: url.searchParams.get("agent") ?? "" };
     return { page: "conversation", id: decodeURIComponent(id), place: placeOf(url) };
   }
@@ -42,6 +43,7 @@ export class Router {
     if (route.page === "settings") {
       return `${this.base}settings${route.section ? `/${encodeURIComponent(route.section)}` : ""}`;
     }
+    if (route.page === "thread") return `${this.base}#${encodeURIComponent(route.id)}`;
     if (route.page === "new") {
       return `${this.base}c/new${route.agent ? `?agent=${encodeURIComponent(route.agent)}` : ""}`;
     }
@@ -55,6 +57,12 @@ export class Router {
   replace(route: Route): void {
     history.replaceState(null, "", this.address(route));
   }
+}
+
+/** The thread that an address of the list names: `#` and its short id, if that is no place of the page itself. */
+function threadIn(path: string, hash: string): Route | null {
+  const id = /^#(?:thread[-/=])?([\w-]+)$/.exec(hash)?.[1];
+  return id && path === "" && !document.getElementById(hash.slice(1)) ? { page: "thread", id } : null;
 }
 
 /** The message that an address leads to: `?at=` and, in a history that is not the current one, `&in=`. */

@@ -42,10 +42,23 @@ export class Sending {
     const { conversation, composer, notices } = this.#app;
     const { edited } = written;
     if (edited?.waiting) return this.#rewrite(written, edited.waiting);
+    if (this.#app.threads.keeps(conversation.instance)) return this.#begin(written);
     try {
       // What is written is written to what one reads: that branch goes on. An edit names its place by itself.
       if (edited && !conversation.place?.isForeign) conversation.leavePlace();
       else await conversation.goOnHere();
+    } catch (error) {
+      notices.fail(error);
+      return composer.fill(written.text, storedFiles(written.files));
+    }
+    this.#send(written);
+  }
+
+  /** A message to an agent that keeps threads begins one. */
+  async #begin(written: Written): Promise<void> {
+    const { composer, notices, threads } = this.#app;
+    try {
+      await threads.begin(titleFor({ parts: partsOf(written.text, written.files) }));
     } catch (error) {
       notices.fail(error);
       return composer.fill(written.text, storedFiles(written.files));

@@ -294,6 +294,8 @@ export interface Agent {
   delivery: Delivery;
   /** Its own slash commands, which are sent like messages. */
   commands: { name: string; description: string; takes_text: boolean }[];
+  /** It keeps threads, which this agent answers. */
+  thread_agent: string | null;
 }
 
 /** A stored file, as the upload answers. */

@@ -32,6 +32,10 @@ function groupsOf({ items, pinned, query }: ConversationList): Map<string, Insta
 export function Conversations({ fallback }: { fallback: RefObject<HTMLElement | null> }) {
   const app = useApp();
   const list = follow(app.list);
+  const { desk } = follow(app.threads);
+  if (desk) follow(desk);
+  const noteOf = (item: Instance) =>
+    list.parentId ? desk?.noteOf(item) ?? "" : app.agents.length > 1 ? app.agentOf(item).title : "";
   const element = useRef<HTMLDivElement>(null);
   useKeptFocus(element, fallback);
   const groups = [...groupsOf(list)];
@@ -41,7 +45,13 @@ export function Conversations({ fallback }: { fallback: RefObject<HTMLElement | 
         {groups.map(([name, items]) => (
           <Group key={name} name={name}>
             {items.map((item) => (
-              <ConversationRow key={item.id} app={app} item={item} isCurrent={item.id === list.currentId} />
+              <ConversationRow
+                key={item.id}
+                app={app}
+                item={item}
+                isCurrent={item.id === list.currentId}
+                note={noteOf(item)}
+              />
             ))}
           </Group>
         ))}
@@ -85,8 +95,8 @@ function Nothing({ isEmpty }: { isEmpty: boolean }) {
   }
   if (list.isLoading) return <Skeleton />;
   if (list.query && (search.isLoading || search.hits.length || search.error)) return null;
-  const text = list.query ? t("list.no-match") : list.isArchive ? t("list.archive-empty") : t("list.empty");
-  return <p id="no-conversations" class="muted">{text}</p>;
+  const here = list.isArchive ? "list.archive-empty" : list.parentId ? "list.no-threads" : "list.empty";
+  return <p id="no-conversations" class="muted">{t(list.query ? "list.no-match" : here)}</p>;
 }
 
 const WIDTHS = ["long", "short", "middle", "long", "middle"];

@@ -9,6 +9,9 @@ import type { MenuEntry } from "./popover.tsx";
 /** The entries for a conversation. `find`: opens the search within it, where it is the open one. */
 export function conversationEntries(app: App, item: Instance, find?: () => void): MenuEntry[] {
   if (!isOwn(item)) return memberEntries(app, item, find);
+  if (app.threads.desk && item.parentId === app.threads.rootId) {
+    return [...app.threads.desk.entries(item, find), ...exportEntries(app, item)];
+  }
   const { conversations } = app;
   const entries: MenuEntry[] = [
     { icon: "edit", label: t("common.rename"), run: () => conversations.rename(item) },

@@ -4,7 +4,6 @@ import { Component, type ComponentChildren } from "preact";
 import { timeLabel } from "../lib/format.ts";
 import { formatCount, t } from "../lib/i18n.ts";
 import type { App } from "../store/app.ts";
-import { titleOf } from "../store/instances.ts";
 import type { Instance } from "../store/types.ts";
 import { conversationEntries } from "./conversation_menu.tsx";
 import { FollowLink } from "./follow_link.tsx";
@@ -15,16 +14,19 @@ interface Props {
   app: App;
   item: Instance;
   isCurrent: boolean;
+  /** What stands below its title; "" for nothing. */
+  note: string;
 }
 
 /** Drawn again only when its conversation has changed: a list may hold thousands. */
 export class ConversationRow extends Component<Props> {
   override shouldComponentUpdate(next: Props): boolean {
-    return next.item !== this.props.item || next.isCurrent !== this.props.isCurrent;
+    const { item, isCurrent, note } = this.props;
+    return next.item !== item || next.isCurrent !== isCurrent || next.note !== note;
   }
 
-  render({ app, item, isCurrent }: Props) {
-    const more = t("list.more-for", { title: titleOf(item) });
+  render({ app, item, isCurrent, note }: Props) {
+    const more = t("list.more-for", { title: app.threads.titleOf(item) });
     return (
       <li class="row" data-instance={item.id}>
         <FollowLink
@@ -34,11 +36,11 @@ export class ConversationRow extends Component<Props> {
           go={() => app.open(item.id)}
         >
           <span class="row-text">
-            <span class="row-title" dir="auto">{titleOf(item)}</span>
-            {app.agents.length > 1 && (
+            <span class="row-title" dir="auto">{app.threads.titleOf(item)}</span>
+            {note && (
               <>
                 <span class="visually-hidden">{t("list.separator")}</span>
-                <span class="row-agent" dir="auto">{app.agentOf(item).title}</span>
+                <span class="row-agent" dir="auto">{note}</span>
               </>
             )}
           </span>

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
-import { isOwn, titleOf } from "../store/instances.ts";
+import { isOwn } from "../store/instances.ts";
 import { HeadAgent } from "./agent_picker.tsx";
 import { useApp } from "./context.ts";
 import { conversationEntries } from "./conversation_menu.tsx";
@@ -52,7 +52,7 @@ export function Head() {
   const app = follow(useApp());
   const { instance } = follow(app.conversation);
   const panel = follow(app.panel);
-  const title = titleOf(instance);
+  const title = app.threads.titleOf(instance);
   const isStored = instance.id !== "";
   const more = t("conversation.more");
   return (

@@ -10,9 +10,12 @@ import { Conversations } from "./conversation_list.tsx";
 import { FollowLink } from "./follow_link.tsx";
 import { Hits, HitsNote } from "./hits.tsx";
 import { Icon, IconButton } from "./icon.tsx";
+import { lazy } from "./lazy.tsx";
 import { moveFocus } from "./popover.tsx";
 import { ShowMore } from "./show_more.tsx";
 import { UserMenu } from "./user_menu.tsx";
+
+const ThreadsHead = lazy(async () => (await import("./later.ts")).ThreadsHead);
 
 /** `isCovered`: something lies over it, so it takes no input. */
 export function Sidebar({ isCovered }: { isCovered: boolean }) {
@@ -61,6 +64,7 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
         <div class="rows" tabIndex={-1} ref={rows} onKeyDown={onRowsKey}>
           <ApprovalsLink />
           {list.isArchive && <ArchiveHead field={field} />}
+          {list.parentId && <ThreadsHead field={field} />}
           <Conversations fallback={field} />
           <Found />
         </div>

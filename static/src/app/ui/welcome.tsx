@@ -5,6 +5,9 @@ import { follow } from "../lib/store.ts";
 import type { App } from "../store/app.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { AgentMark } from "./agent_mark.tsx";
+import { lazy } from "./lazy.tsx";
+
+const ThreadsWelcome = lazy(async () => (await import("./later.ts")).ThreadsWelcome);
 
 export function Welcome({ app, conversation }: { app: App; conversation: Conversation }) {
   const agent = app.agentOf(follow(conversation).instance);
@@ -14,7 +17,7 @@ export function Welcome({ app, conversation }: { app: App; conversation: Convers
         <AgentMark agent={agent} />
         <span dir="auto">{agent.title}</span>
       </p>
-      <h2>{t("message.welcome")}</h2>
+      {agent.thread_agent ? <ThreadsWelcome /> : <h2>{t("message.welcome")}</h2>}
       <p class="muted" dir="auto">{agent.description || t("message.welcome-text")}</p>
       {agent.suggestions.length > 0 && (
         <ul class="suggestions">
