@@ -39,14 +39,21 @@ class InstanceExtensions:
     agent: Callable[[], Awaitable[Think | None]]
 
     async def load(
-        self, manifest: Any, source: str, *, via: str = "code", replaces: bool = False, user_id: int | None = None
+        self,
+        manifest: Any,
+        source: str,
+        *,
+        via: str = "code",
+        replaces: bool = False,
+        user_id: int | None = None,
+        granted: Any = None,
     ) -> JSONObject:
         """Load an extension for this conversation. Errors: as `tools_app.extensions.services.load_extension`."""
         holder = await db(self._holder, makes=True)
         author = Author(via=ExtensionAuthor(via), user_id=self.key.owner_id if user_id is None else user_id)
         others = tuple(await self.of_class())
         loaded = await services.load_extension(
-            holder, manifest, source, author=author, others=others, replaces=replaces
+            holder, manifest, source, author=author, others=others, replaces=replaces, granted=granted
         )
         await db(self._changed, holder)
         return listed(loaded)
@@ -64,7 +71,7 @@ class InstanceExtensions:
         await db(self._changed, holder)
         return True
 
-    async def update(
+    async def update(  # noqa: PLR0913 - callers name each
         self,
         name: str,
         *,
@@ -73,12 +80,13 @@ class InstanceExtensions:
         via: str = "code",
         user_id: int | None = None,
         expected: str | None = None,
+        granted: Any = None,
     ) -> JSONObject:
         """Write a new version. Errors: as `tools_app.extensions.services.update_extension`."""
         holder = await db(self._holder, makes=True)
         author = Author(via=ExtensionAuthor(via), user_id=self.key.owner_id if user_id is None else user_id)
         loaded = await services.update_extension(
-            holder, name, author=author, source=source, manifest=manifest, expected=expected
+            holder, name, author=author, source=source, manifest=manifest, expected=expected, granted=granted
         )
         await db(self._changed, holder)
         return listed(loaded)

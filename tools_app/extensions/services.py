@@ -134,7 +134,7 @@ def check_network(permissions: Permissions) -> None:
         raise ExtensionInvalid("This site lets extensions reach named hosts only: list them in `network`.")
 
 
-async def load_extension(
+async def load_extension(  # noqa: PLR0913 - callers name each
     holder: Holder,
     manifest: object,
     source: str,
@@ -142,21 +142,35 @@ async def load_extension(
     author: Author,
     others: tuple[LoadedExtension, ...] = (),
     replaces: bool = False,
+    granted: object = None,
 ) -> LoadedExtension:
     """Load an extension. Durable when it returns; running turns do not have it, the next one does.
+
+    `granted`: the permissions that it is given, within those of its manifest; without it all of these.
 
     `others`: what the conversation has besides, of the agent's class. `replaces`: it may have been loaded by the same
     call before, which a crash cut; then nothing is loaded again. Errors: `ExtensionExists`, `ExtensionInvalid`,
     `ExtensionLimit`, `SandboxUnavailable`.
     """
     parsed = parse_manifest(manifest)
+    given = _given(parsed, granted)
     if replaces:
         there = await db(_same, holder, parsed, hash_of(clean_source(source)))
         if there is not None:
             return there
     await db(_check_room, holder, parsed, author, others)
     made = await checked(parsed, source, share=str(author.user_id or ""))
-    return await db(_store, holder, made, author, others)
+    return await db(partial(_store, holder, made, author, others, given=given))
+
+
+def _given(manifest: Manifest, granted: object) -> Permissions:
+    """What is granted of a manifest. Errors: `ExtensionInvalid` for more than it asks for."""
+    if granted is None:
+        return manifest.permissions
+    given = parse_permissions(granted)
+    if not is_within(given, manifest.permissions):
+        raise ExtensionInvalid("Permissions can be given up to those that the manifest asks for.")
+    return given
 
 
 def _same(holder: Holder, manifest: Manifest, sha256: str) -> LoadedExtension | None:
@@ -201,14 +215,16 @@ def _beside(holder: Holder) -> QuerySet[Extension]:
 
 
 @transaction.atomic
-def _store(holder: Holder, made: Checked, author: Author, others: tuple[LoadedExtension, ...]) -> LoadedExtension:
+def _store(
+    holder: Holder, made: Checked, author: Author, others: tuple[LoadedExtension, ...], *, given: Permissions
+) -> LoadedExtension:
     if holder.owner_id is not None:
         lock_owner(holder.owner_id)
     _check_names(made, _check_room(holder, made.manifest, author, others))
     row = holder.make()
     _fill(row, made)
     row.name, row.prefix, row.number = made.manifest.name, made.manifest.prefix, 1
-    row.granted = made.manifest.permissions.to_json()
+    row.granted = given.to_json()
     try:
         with transaction.atomic():
             row.save(force_insert=True)
@@ -218,7 +234,7 @@ def _store(holder: Holder, made: Checked, author: Author, others: tuple[LoadedEx
     return loaded_of(row)
 
 
-async def update_extension(
+async def update_extension(  # noqa: PLR0913 - callers name each
     holder: Holder,
     name: str,
     *,
@@ -226,8 +242,11 @@ async def update_extension(
     source: str | None = None,
     manifest: object = None,
     expected: str | None = None,
+    granted: object = None,
 ) -> LoadedExtension:
-    """Write a new version. A new manifest has its permissions granted, a new source alone keeps those there are.
+    """Write a new version. A new manifest has its permissions granted, or those of them that `granted` names.
+
+    A new source alone keeps those there are.
 
     `expected`: the revision that the change was made from; `None` accepts any. Errors: `ExtensionNotFound`,
     `ExtensionInvalid`, also for another name; `ExtensionConflict`, `ExtensionLimit`, `SandboxUnavailable`.
@@ -240,20 +259,23 @@ async def update_extension(
         raise ExtensionInvalid("The name of an extension stays: unload it and load another.")
     await db(check_pace, author)
     text = known.source if source is None else source
+    given = None if manifest is None else _given(parsed, granted)
     made = await checked(parsed, text, share=str(author.user_id or ""))
-    return await db(partial(_replace, row.pk, made, author, grants=manifest is not None, expected=expected))
+    return await db(partial(_replace, row.pk, made, author, given=given, expected=expected))
 
 
 @transaction.atomic
-def _replace(pk: int, made: Checked, author: Author, *, grants: bool, expected: str | None) -> LoadedExtension:
+def _replace(
+    pk: int, made: Checked, author: Author, *, given: Permissions | None, expected: str | None
+) -> LoadedExtension:
     row = _locked(pk, expected)
     beside = [loaded_of(each) for each in _beside(holder_of(row)) if each.pk != pk]
     _check_names(made, beside)
     _fill(row, made)
     row.name = made.manifest.name
     row.number += 1
-    if grants:
-        row.granted = made.manifest.permissions.to_json()
+    if given is not None:
+        row.granted = given.to_json()
     row.save()
     _add_version(row, made, author)
     ExtensionVersion.objects.filter(extension_id=pk, number__lte=row.number - VERSIONS_KEPT).delete()
@@ -382,10 +404,7 @@ def grant(holder: Holder, name: str, permissions: object, *, expected: str | Non
     Errors: `ExtensionNotFound`, `ExtensionConflict`, `ExtensionInvalid` for more than the manifest asks for.
     """
     row = _locked(find(holder, name).pk, expected)
-    given = parse_permissions(permissions)
-    if not is_within(given, parse_manifest(row.manifest).permissions):
-        raise ExtensionInvalid("Permissions can be given up to those that the manifest asks for.")
-    row.granted = given.to_json()
+    row.granted = _given(parse_manifest(row.manifest), permissions).to_json()
     row.save(update_fields=["granted", "updated_at"])
     return row
 

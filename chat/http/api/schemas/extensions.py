@@ -62,18 +62,19 @@ class ExtensionDetailOut(ExtensionOut):
 
 
 class ExtensionIn(Input):
-    """An extension to load. The permissions of its manifest are granted with it."""
+    """An extension to load. `permissions`: what is granted, at most what its manifest asks for, else all of that."""
 
     manifest: dict[str, Any]
     source: Source
+    permissions: dict[str, Any] | None = None
 
 
 class ExtensionPatch(Input):
     """Changes of an extension; what is left out stays.
 
     `permissions`: what is granted, at most what the manifest asks for. `source`, `manifest`: a new version; a manifest
-    has its permissions granted. `revision`: the one that the change was made from; where it is not the present one any
-    more, nothing changes (409, `extension_conflict`).
+    without `permissions` has all of its own granted. `revision`: the one that the change was made from; where it is not
+    the present one any more, nothing changes (409, `extension_conflict`).
     """
 
     revision: Annotated[str, StringConstraints(max_length=64)] | None = None

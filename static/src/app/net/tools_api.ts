@@ -26,6 +26,8 @@ export interface Kept {
 export interface Written {
   manifest: Record<string, unknown>;
   source: string;
+  /** What is granted, within what the manifest asks for. */
+  permissions: Record<string, unknown>;
 }
 
 const seg = encodeURIComponent;

@@ -1,5 +1,5 @@
-// An extension that a person writes, pastes or picks: a new one, or a new version. Loading it grants what its manifest
-// asks for, so the form shows it.
+// An extension that a person writes, pastes or picks: a new one, or a new version. What its manifest asks for stands below it,
+// each with a switch: only what is switched on is granted.
 
 import { useId, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
@@ -7,6 +7,7 @@ import { lineDiff } from "../lib/line_diff.ts";
 import { ApiError, messageOf } from "../net/api.ts";
 import type { Extension, ExtensionDetail, Level } from "../net/tools_api.ts";
 import { keyOf, manifestIn } from "../store/extension_facts.ts";
+import { Grants, useGrants } from "./extension_grants.tsx";
 import { toolsPlace } from "../store/tools_place.ts";
 import { ConflictView } from "./conflict_view.tsx";
 import { Failure } from "./panel.tsx";
@@ -24,11 +25,13 @@ export function ExtensionForm({ tools, close }: { tools: Tools; close: () => voi
   const [manifest, setManifest] = useDraft(NEW, "manifest", EXAMPLE);
   const [source, setSource] = useDraft(NEW, "source");
   const { problem, isBusy, attempt } = useAttempt(tools);
+  const grants = useGrants(manifest);
   const submit = async (event: Event) => {
     event.preventDefault();
     let made = "";
     const isLoaded = await attempt(async () => {
-      made = keyOf(await api.loadExtension(level, { manifest: manifestIn(manifest), source }));
+      const written = { manifest: manifestIn(manifest), source, permissions: grants.granted() };
+      made = keyOf(await api.loadExtension(level, written));
     });
     if (!isLoaded) return;
     toolsPlace.forget(NEW);
@@ -46,7 +49,7 @@ export function ExtensionForm({ tools, close }: { tools: Tools; close: () => voi
         />
         <TextOrFile label={t("extensions.source")} accept=".js,.mjs,text/javascript" text={source} write={setSource} />
         <LevelChoice form={id} instanceId={instanceId} level={level} choose={setLevel} />
-        <p class="muted">{t("extensions.grants")}</p>
+        <Grants grants={grants} />
         <p class="is-error" role="alert">{problem}</p>
         <p class="panel-actions">
           <button type="submit" class="button is-primary" disabled={isBusy}>{t("extensions.load")}</button>
@@ -84,6 +87,7 @@ function Fields({ tools, detail, close }: { tools: Tools; detail: ExtensionDetai
   const [theirs, setTheirs] = useState<ExtensionDetail | null>(null);
   const { problem, isBusy, attempt } = useAttempt(tools);
   const isOther = manifest !== before;
+  const grants = useGrants(manifest, detail.granted);
   const writing = (write: (text: string) => void) => (text: string) => {
     noteStart(start);
     write(text);
@@ -91,7 +95,9 @@ function Fields({ tools, detail, close }: { tools: Tools; detail: ExtensionDetai
   const save = async (revision: string, withManifest: boolean) => {
     let isConflict = false;
     const isDone = await attempt(async () => {
-      const change = withManifest ? { source, manifest: manifestIn(manifest) } : { source };
+      const change = withManifest
+        ? { source, manifest: manifestIn(manifest), permissions: grants.granted() }
+        : { source };
       try {
         await tools.api.changeExtension(detail, { ...change, revision });
       } catch (error) {
@@ -142,7 +148,7 @@ function Fields({ tools, detail, close }: { tools: Tools; detail: ExtensionDetai
         text={source}
         write={writing(setSource)}
       />
-      {isOther && <p class="muted">{t("extensions.grants")}</p>}
+      {isOther && <Grants grants={grants} />}
       <p class="is-error" role="alert">{problem}</p>
       <p class="panel-actions">
         <button type="submit" class="button is-primary" disabled={isBusy}>{t("common.save")}</button>

@@ -112,6 +112,26 @@ def test_permissions_go_as_far_as_the_manifest(as_alice: ApiClient, base: str) -
     assert (granted["granted"]["messages"], granted["number"]) == ("read", 3)
 
 
+def test_what_is_not_granted_when_it_is_loaded_is_refused(as_alice: ApiClient, base: str) -> None:
+    given = {"manifest": MANIFEST, "source": GO, "permissions": {"workspace": "read"}}
+    more = as_alice.send("POST", base, {**given, "permissions": {"messages": "read"}})
+    assert (more.status_code, more.json()["code"]) == (422, "extension_invalid")
+    assert as_alice.get(base).json() == {"items": []}
+    made = as_alice.send("POST", base, given).json()
+    assert made["requested"]["network"] == ["api.example.org"]
+    assert (made["granted"]["workspace"], made["granted"]["network"]) == ("read", [])
+    assert made["words"][0] == "Files: reads."
+    other = {**MANIFEST, "version": "2.0"}
+    at = f"{base}/walker"
+    kept = as_alice.send("PATCH", at, {"manifest": other, "permissions": {"network": ["api.example.org"]}}).json()
+    assert (kept["number"], kept["granted"]["workspace"], kept["granted"]["network"]) == (
+        2,
+        "none",
+        ["api.example.org"],
+    )
+    assert as_alice.send("PATCH", at, {"manifest": other}).json()["granted"]["workspace"] == "read-write"
+
+
 def test_it_can_be_disabled_and_enabled(as_alice: ApiClient, base: str) -> None:
     as_alice.send("POST", base, {"manifest": MANIFEST, "source": GO})
     off = as_alice.send("PATCH", f"{base}/walker", {"enabled": False}).json()

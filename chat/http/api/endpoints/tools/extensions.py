@@ -14,7 +14,6 @@ from ninja import Path, Query, Router, Status
 from pydantic import StringConstraints
 
 from chat.access.auth import open_instance
-from chat.errors import InputInvalid
 from chat.extensions.service import InstanceExtensions
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
@@ -77,14 +76,20 @@ class Shelf:
     async def load(self, data: ExtensionIn) -> str:
         """Load one; gives its name."""
         if self.instance is not None:
-            loaded = await self.extensions.load(data.manifest, data.source, via="api", user_id=self.user_id)
+            loaded = await self.extensions.load(
+                data.manifest, data.source, via="api", user_id=self.user_id, granted=data.permissions
+            )
             return str(loaded["name"])
-        made = await services.load_extension(self.holder, data.manifest, data.source, author=self.author)
+        made = await services.load_extension(
+            self.holder, data.manifest, data.source, author=self.author, granted=data.permissions
+        )
         return made.name
 
     async def rewrite(self, name: str, data: ExtensionPatch) -> None:
         """Write a new version."""
         new: dict[str, Any] = {"source": data.source, "manifest": data.manifest, "expected": data.revision}
+        if data.manifest is not None:
+            new["granted"] = data.permissions
         if self.instance is not None:
             await self.extensions.update(name, via="api", user_id=self.user_id, **new)
         else:
@@ -279,13 +284,11 @@ async def _detail(shelf: Shelf, name: str) -> dict[str, object]:
 
 
 async def _change(shelf: Shelf, name: str, data: ExtensionPatch) -> object:
-    if data.permissions is not None and data.manifest is not None:
-        raise InputInvalid("A manifest has its permissions granted: give either of them, not both.")
     expected = data.revision  # of the first change; those after it follow on that one
     if data.source is not None or data.manifest is not None:
         await shelf.rewrite(name, data)
         expected = None
-    if data.permissions is not None:
+    if data.permissions is not None and data.manifest is None:
         await db(partial(services.grant, shelf.holder, name, data.permissions, expected=expected))
         expected = None
     if data.enabled is not None:
