@@ -62,6 +62,7 @@ class Hers:
             "message_id": "alices-answer",
             "call_id": self.call.call_id,
             "server_id": self.server.pk,
+            "thread_id": "f0000000",
             "effect_id": 1,
             "run_id": self.run.pk,
             "import_id": self.import_id,

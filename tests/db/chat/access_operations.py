@@ -163,6 +163,9 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", WORKSPACE + "/directories"): {"path": "/taken"},
     ("POST", WORKSPACE + "/moves"): {"source": "/private.txt", "target": "/moved.txt"},
     ("POST", WORKSPACE + "/copies"): {"source": "/private.txt", "target": "/taken.txt"},
+    ("POST", WORKSPACE + "/attachments"): {"file_id": "{file_id}"},
+    ("GET", "/api/v1/instances/{instance_id}/files"): None,
+    ("GET", "/api/v1/threads/{thread_id}"): None,
     ("POST", WORKSPACE + "/diff"): {"path": "/private.txt", "content": "mine"},
     ("GET", WORKSPACE + "/versions"): None,
     ("GET", WORKSPACE + "/versions/{version_id}"): None,
@@ -267,6 +270,7 @@ READERS = {
     ("GET", "/api/v1/turns/{turn_id}/files"),
     *((method, path) for method, path in GUARDED if path.startswith(WORKSPACE + "/") and method == "GET"),
     ("GET", WORKSPACE),
+    ("GET", "/api/v1/instances/{instance_id}/files"),
     ("POST", WORKSPACE + "/diff"),
 }
 WRITERS = READERS | {
@@ -376,6 +380,9 @@ ASYNC = (
         "/archive",
         "/versions",
         "/versions/{version_id}",
+        "/attachments",
+        "/diff",
+        "/archive",
     ),
     *(
         "/workspace/search",

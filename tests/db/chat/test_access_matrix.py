@@ -111,6 +111,7 @@ PAGES = {
 
 NOT_NOW = {
     ("POST", "/api/v1/instances/{instance_id}/leave"): "member_not_found",
+    ("GET", "/api/v1/threads/{thread_id}"): "instance_not_found",  # she has no agent that keeps threads
     ("PATCH", "/api/v1/turns/{turn_id}/message"): "turn_conflict",
     ("POST", "/api/v1/turns/{turn_id}/undo"): "undo_busy",
     ("POST", "/api/v1/turns/{turn_id}/undo/effects/{effect_id}"): "undo_impossible",

@@ -7,13 +7,14 @@ from django.http.response import HttpResponseBase
 from ninja import File, Router, Status
 from ninja.files import UploadedFile
 
-from chat.access.auth import open_attachment
+from chat.access.auth import open_attachment, open_instance
 from chat.files import attachments
+from chat.files.sent import files_of
 from chat.files.views import note_of
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.file_response import file_response, view_response
-from chat.http.api.schemas.common import FileOut
+from chat.http.api.schemas.common import FileOut, SentFileOut
 from chat.models import Attachment, Role
 
 router = Router(tags=["files"])
@@ -54,6 +55,24 @@ def file_view(request: HttpRequest, file_id: str) -> HttpResponseBase:
     Where there is neither, a sentence in parentheses has the reason. Models that read PDF documents get the PDF.
     """
     return view_response(open_attachment(caller_of(request).user, file_id, needs=Role.READER))
+
+
+@router.get("/instances/{instance_id}/files", response=list[SentFileOut], operation_id="list_sent_files")
+def sent_file_list(request: HttpRequest, instance_id: str) -> object:
+    """The files in the messages of a conversation, the newest first; of its newest 500 messages."""
+    instance = open_instance(caller_of(request).user, instance_id, needs=Role.READER)
+    return [
+        SentFileOut(
+            id=each.row.id,
+            url=attachments.url_of(each.row.id),
+            name=each.row.name,
+            media_type=each.row.media_type,
+            byte_size=each.row.byte_size,
+            message_id=each.message_id,
+            role=each.role,
+        )
+        for each in files_of(instance)
+    ]
 
 
 @router.delete("/files/{file_id}", response={204: None}, operation_id="delete_file")

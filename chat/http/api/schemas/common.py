@@ -450,6 +450,18 @@ class ConfigOut(Schema):
     config_schema: JSONObject | None
 
 
+class SentFileOut(Schema):
+    """A file in a message of a conversation. `role`: of the newest message that has it, which `message_id` names."""
+
+    id: str
+    url: str
+    name: str
+    media_type: str
+    byte_size: int
+    message_id: str
+    role: str
+
+
 class FileOut(Schema):
     """An uploaded file. A message refers to it: `{type: "file", url, mediaType, filename}`.
 

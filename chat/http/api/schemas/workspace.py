@@ -101,6 +101,13 @@ class MoveIn(Input):
     target: FilePath
 
 
+class AttachmentIn(Input):
+    """A file of a message, and the directory that a copy of it goes to."""
+
+    file_id: Annotated[str, StringConstraints(max_length=64)]
+    directory: FilePath = "/"
+
+
 class DiffIn(Input):
     """A new content for a file, to be compared with what is stored."""
 

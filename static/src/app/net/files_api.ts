@@ -4,6 +4,7 @@ import { type Api, formOf, type RequestOptions, type Schemas } from "./api.ts";
 
 export type FileEntry = Schemas["WorkspaceEntryOut"];
 export type FileTotals = Schemas["WorkspaceOut"];
+export type SentFile = Schemas["SentFileOut"];
 export type FoundFiles = Schemas["FoundFilesOut"];
 export type DirectoryPage = Schemas["WorkspaceEntriesOut"];
 export type Review = Schemas["ReviewOut"];
@@ -121,6 +122,14 @@ export class FilesApi {
     const more = { ...(isDownload ? { download: true } : {}), ...(version ? { v: version } : {}) };
     return `${this.#api.base}${this.#base}/content?${queryOf({ path, ...more })}`;
   }
+
+  /** The files in the messages of the conversation. */
+  sent = (signal?: AbortSignal): Promise<SentFile[]> =>
+    this.#api.request("GET", `${this.#instance}/files`, undefined, { signal });
+
+  /** Copy one of them into the workspace. */
+  copySent = (fileId: string): Promise<FileEntry> =>
+    this.#api.request("POST", `${this.#base}/attachments`, { file_id: fileId });
 
   archiveAddress = (path: string): string => `${this.#api.base}${this.#base}/archive?${queryOf({ path })}`;
 }

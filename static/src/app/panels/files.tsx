@@ -14,6 +14,7 @@ import { TreeView } from "./file_tree.tsx";
 import { Failure } from "./panel.tsx";
 import { BlockPreview } from "./preview_view.tsx";
 import { useReading } from "./reading.ts";
+import { SentFiles } from "./sent_files.tsx";
 import type { PanelProps } from "./registry.ts";
 
 export function FilesPanel({ conversation }: PanelProps) {
@@ -88,6 +89,7 @@ function Files({ conversation }: PanelProps) {
   return (
     <>
       {reading.error && <p class="is-error" role="alert">{reading.error}</p>}
+      <SentFiles conversation={conversation} api={api} actions={actions} canWrite={canWrite} />
       <TreeView tree={tree} api={api} actions={actions} open={open} last={last.current} />
     </>
   );

@@ -14,13 +14,15 @@ from django.utils.http import content_disposition_header
 from ninja import File, Header, Query, Router, Status
 from ninja.files import UploadedFile
 
-from chat.access.auth import open_instance, open_turn
+from chat.access.auth import open_attachment, open_instance, open_turn
 from chat.errors import InputInvalid
+from chat.files.sent import copy_to_workspace
 from chat.files.serving import ServedFile
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.file_response import begun, workspace_response
 from chat.http.api.schemas.workspace import (
+    AttachmentIn,
     DiffIn,
     DiffOut,
     DirectoryIn,
@@ -317,6 +319,20 @@ async def workspace_copy(request: HttpRequest, instance_id: str, data: MoveIn) -
     async with naming_alike(viewed.workspace):
         await viewed.workspace.cp(data.source, data.target, recursive=True)
     return Status(201, _entry(await _existing(viewed, data.target)))
+
+
+@router.post(
+    "/instances/{instance_id}/workspace/attachments",
+    response={201: WorkspaceEntryOut},
+    operation_id="copy_file_to_workspace",
+    openapi_extra=_ERRORS,
+)
+async def workspace_attach(request: HttpRequest, instance_id: str, data: AttachmentIn) -> object:
+    """Copy a file of a message into the workspace, under its name or with a number where that is taken."""
+    viewed = await _writable(request, instance_id)
+    row = await db(open_attachment, caller_of(request).user, data.file_id, needs=Role.READER)
+    with written_as(Origin.FILE):
+        return Status(201, _entry(await copy_to_workspace(row, viewed.workspace, data.directory)))
 
 
 @router.post(
