@@ -312,6 +312,7 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/shares"): None,
     ("POST", "/api/v1/shares/continue"): {"secret": "hers"},
     ("GET", "/api/v1/agents/{name}"): None,
+    ("GET", "/api/v1/agents/{name}/offers"): None,
     ("GET", "/api/v1/model"): None,
     ("GET", "/api/v1/models"): None,
     ("GET", "/api/v1/instances"): None,

@@ -5,17 +5,20 @@ from dataclasses import asdict
 from django.http import HttpRequest
 from ninja import Router, Status
 
-from chat.access.auth import open_instance
+from chat.access.auth import open_agent, open_instance
 from chat.agent.appearance import appearance_of
 from chat.agent.registry import get_agent_class
 from chat.conversations import abilities
+from chat.conversations.offers import offers_of
+from chat.conversations.services import new_instance_name
 from chat.http.api.authentication import caller_of
 from chat.http.api.endpoints.instances import shown_agent, shown_instance
 from chat.http.api.error_responses import declares
-from chat.http.api.schemas.abilities import AgentDetailOut, SubAgentIn
+from chat.http.api.schemas.abilities import AgentDetailOut, OffersOut, SubAgentIn
 from chat.http.api.schemas.models import InstanceDetailOut
 from chat.reads.declarations import declarations
 from chat.threads.agent import find_thread
+from thinkproject.kernel.aio import db
 
 router = Router(tags=["agents"])
 
@@ -25,6 +28,13 @@ def agent_detail(request: HttpRequest, name: str) -> object:  # noqa: ARG001 - t
     """The declarations of an agent class: its looks, its methods for clients, its sub-agents, its configuration."""
     agent_class = get_agent_class(name)
     return AgentDetailOut(**shown_agent(appearance_of(agent_class)).dict(), **asdict(declarations(agent_class)))
+
+
+@router.get("/agents/{name}/offers", response=OffersOut, operation_id="get_agent_offers", openapi_extra=declares(500))
+async def agent_offers(request: HttpRequest, name: str) -> object:
+    """The tools of an agent's class and its reach, for a conversation that has not begun. Its code is asked."""
+    opened = await db(open_agent, caller_of(request).user, name, new_instance_name())
+    return asdict(await offers_of(opened.key))
 
 
 @router.get("/threads/{thread_id}", response=InstanceDetailOut, operation_id="get_thread")

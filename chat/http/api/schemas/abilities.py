@@ -63,6 +63,22 @@ class AgentDetailOut(AgentOut):
     tool_names: list[str] | None
 
 
+class OfferedToolOut(Schema):
+    """A tool of an agent class. `title`: for people, empty where it has none. `asks`: its calls may ask a person."""
+
+    name: str
+    title: str
+    asks: bool
+    changes: bool
+
+
+class OffersOut(Schema):
+    """The tools that an agent's class gives it, and sentences about its reach, in the language of the caller."""
+
+    tools: list[OfferedToolOut]
+    reach: list[str]
+
+
 class SubAgentIn(Input):
     """A sub-agent to open below a conversation. The same agent and name is the same sub-agent."""
 

@@ -22,6 +22,7 @@ import limits from "./en/limits.json" with { type: "json" };
 import memory from "./en/memory.json" with { type: "json" };
 import menu from "./en/menu.json" with { type: "json" };
 import notifications from "./en/notifications.json" with { type: "json" };
+import offers from "./en/offers.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
 import people from "./en/people.json" with { type: "json" };
 import previews from "./en/previews.json" with { type: "json" };
@@ -59,6 +60,7 @@ export const later = {
   ...memory,
   ...menu,
   ...notifications,
+  ...offers,
   ...panel,
   ...people,
   ...previews,

@@ -284,6 +284,8 @@ export class Api {
   /** Calls that wait for this person, in all conversations. */
   approvals = (wanted: { cursor?: string; limit?: number } = {}): Promise<Schemas["PendingApprovalsOut"]> =>
     this.request("GET", `/approvals?${queryOf(wanted)}`);
+  /** What an agent may use, before a conversation with it has begun. */
+  offers = (agent: string): Promise<Schemas["OffersOut"]> => this.request("GET", `/agents/${seg(agent)}/offers`);
   /** Models that may be chosen for an agent. */
   models = (agent: string): Promise<Schemas["OfferedModelsOut"]> =>
     this.request("GET", `/models?${queryOf({ agent })}`);

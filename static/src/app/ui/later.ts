@@ -34,6 +34,7 @@ export { Unpack } from "./unpack.tsx";
 export { WorkView } from "./work_page.tsx";
 export { SummaryLine } from "./summary_line.tsx";
 export { ToolBody } from "./calls/tool_body.tsx";
+export { WelcomeOffers } from "./welcome_offers.tsx";
 export { UserMenuItems } from "./user_menu_items.tsx";
 export { install } from "./installed.ts";
 export { BackgroundPanel } from "../panels/background.tsx";

@@ -7,6 +7,7 @@ import type { Conversation } from "../store/conversation.ts";
 import { AgentMark } from "./agent_mark.tsx";
 import { lazy } from "./lazy.tsx";
 
+const WelcomeOffers = lazy(async () => (await import("./later.ts")).WelcomeOffers);
 const ThreadsWelcome = lazy(async () => (await import("./later.ts")).ThreadsWelcome);
 
 export function Welcome({ app, conversation }: { app: App; conversation: Conversation }) {
@@ -28,6 +29,7 @@ export function Welcome({ app, conversation }: { app: App; conversation: Convers
           ))}
         </ul>
       )}
+      <WelcomeOffers agent={agent.thread_agent ?? agent.name} />
     </section>
   );
 }
