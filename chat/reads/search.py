@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from chat.instances.rows import key_of, path_of
 from chat.members.selectors import scopes_shared_with
 from chat.models import AgentInstance, Role
-from sessions_app.search.query import MAX_SCOPES, SearchHit, search
+from sessions_app.search.query import ALL, MAX_SCOPES, Only, SearchHit, search
 
 OF_INSTANCE: Final = "ins_"
 """The beginning of scopes that are conversations."""
@@ -49,6 +49,7 @@ def search_conversations(  # noqa: PLR0913 - each narrows the search, and caller
     instance_id: str | None = None,
     session_id: str | None = None,
     agent: str = "",
+    only: Only = ALL,
     limit: int = 20,
     cursor: str = "",
 ) -> ConversationHits:
@@ -65,7 +66,14 @@ def search_conversations(  # noqa: PLR0913 - each narrows the search, and caller
         is_cut = is_cut or are_more
         scopes = [scope for scope in active if scopes is None or scope in scopes]
     page = search(
-        query, session_id=session_id, scopes=scopes, owner_id=user_id, shared=shared, limit=limit, cursor=cursor
+        query,
+        session_id=session_id,
+        scopes=scopes,
+        owner_id=user_id,
+        shared=shared,
+        only=only,
+        limit=limit,
+        cursor=cursor,
     )
     rows = mine.in_bulk([hit.scope for hit in page.hits])
     return ConversationHits(

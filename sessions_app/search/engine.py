@@ -29,6 +29,7 @@ class Within:
     tags: Sequence[Sequence[str]]
     also: Sql | None = None
     newest: int | None = None  # nothing above this id
+    only: Sql | None = None  # a condition on the row `about` that the words are of
 
 
 class Engine(Protocol):
@@ -67,13 +68,26 @@ def mend_index(using: str, **_: object) -> None:
         sqlite.mend_triggers(connections[using], TABLES)
 
 
+def _bounds(row_id: str, about: str, within: Within) -> Sql:
+    """The conditions of a place that hold for all of its rows, to be appended to a WHERE."""
+    condition, bound = ("", []) if within.newest is None else (f" AND {row_id} <= %s", [within.newest])
+    if within.only is None:
+        return condition, bound
+    sql, params = within.only
+    # By the key of each match: what matches the words is the shorter list.
+    return f"{condition} AND EXISTS (SELECT 1 FROM {about} about WHERE about.id = {row_id} AND {sql})", [
+        *bound,
+        *params,
+    ]
+
+
 def best_matches(model: type[IndexedText], query: Query, within: Within, page: HitsPage) -> Ranked:
     """One page of the newest matches, best first. The texts stay in the database, which counts and sorts.
 
     One query, two where the place names further rows, and the estimate of each on PostgreSQL.
     """
     index, table = engine(), model._meta.db_table
-    condition, bound = ("", []) if within.newest is None else (f" AND {index.row_id} <= %s", [within.newest])
+    condition, bound = _bounds(index.row_id, TABLES[table], within)
     places = [(within.tags, (condition, bound))]
     if within.also is not None:
         sql, params = within.also

@@ -9,8 +9,9 @@ import binascii
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from django.db import connection
 from django.db.models import Q
 
 from sessions_app.core.search.ranking import Snippet, snippet
@@ -20,7 +21,7 @@ from sessions_app.errors import CursorInvalid
 from sessions_app.models import ContextEntry, EntryWords, Message, MessageWords, Session
 from sessions_app.search.engine import Within, best_matches
 from sessions_app.search.indexing import block_tag, tag
-from sessions_app.search.ordering import HitsPage
+from sessions_app.search.ordering import HitsPage, Sql
 from sessions_app.search.scoping import forks_with, on_path, shared_rows
 from thinkproject.kernel.jsonvalue import JSONValue, dump, load
 
@@ -73,6 +74,30 @@ class FoundEntries:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Only:
+    """Which messages are looked at: of a role, written at `since` or later and before `until`. Empty: all."""
+
+    role: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def sql(self) -> Sql | None:
+        """The condition on a message's row called `about`."""
+        found: list[tuple[str, Any]] = []
+        adapt = connection.ops.adapt_datetimefield_value
+        if self.role:
+            found.append(("about.role = %s", self.role))
+        if self.since is not None:
+            found.append(("about.created_at >= %s", adapt(self.since)))
+        if self.until is not None:
+            found.append(("about.created_at < %s", adapt(self.until)))
+        return (" AND ".join(sql for sql, _ in found), [value for _, value in found]) if found else None
+
+
+ALL: Final = Only()
+
+
 def search(  # noqa: PLR0913 - each narrows the search, and callers name it
     query: str,
     *,
@@ -80,6 +105,7 @@ def search(  # noqa: PLR0913 - each narrows the search, and callers name it
     scopes: Collection[str] | None = None,
     owner_id: object = None,
     shared: Collection[str] = (),
+    only: Only = ALL,
     limit: int = 20,
     cursor: str = "",
 ) -> SearchPage:
@@ -90,7 +116,7 @@ def search(  # noqa: PLR0913 - each narrows the search, and callers name it
     **Shape:** at most 100 hits; `cursor` is the former page's `next_cursor`; at most 500 scopes.
     **Errors:** `CursorInvalid`. A malformed query is none: it finds nothing and says why.
     """
-    place = _Place(session_id, None if scopes is None else sorted(set(scopes)), owner_id, sorted(set(shared)))
+    place = _Place(session_id, None if scopes is None else sorted(set(scopes)), owner_id, sorted(set(shared)), only)
     if session_id is None and scopes is None and owner_id is None:
         raise ValueError("A search needs a session, scopes or an owner.")
     return _search(query, place, limit, cursor)
@@ -138,6 +164,7 @@ class _Place:
     scopes: Sequence[str] | None
     owner_id: object
     shared: Sequence[str] = ()
+    only: Only = ALL
 
     def __post_init__(self) -> None:
         if max(len(self.scopes or ()), len(self.shared)) > MAX_SCOPES:
@@ -167,7 +194,7 @@ class _Place:
             also = shared_rows("id", [self.session_id])
         elif scopes := self.scopes or self.shared:
             also = shared_rows("scope", scopes)
-        return Within(tags=tags, also=also, newest=newest)
+        return Within(tags=tags, also=also, newest=newest, only=self.only.sql())
 
 
 def _hits(ranked: Sequence[tuple[float, int]], phrases: Sequence[Phrase], place: _Place) -> list[SearchHit]:

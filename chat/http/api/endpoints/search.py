@@ -1,7 +1,7 @@
 """The API's search over the conversations that one is in."""
 
-from datetime import datetime
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Literal
 
 from django.http import HttpRequest
 from ninja import Query, Router, Schema
@@ -13,6 +13,7 @@ from chat.http.api.error_responses import declares
 from chat.models import Role
 from chat.reads.search import ConversationHit, search_conversations
 from sessions_app.core.messages.shortening import text_length
+from sessions_app.search.query import Only
 
 router = Router(tags=["search"])
 Limit = Annotated[int, Query(ge=1, le=100)]
@@ -60,11 +61,15 @@ def message_search(  # noqa: PLR0913 - the framework takes one argument for each
     instance: Text = "",
     session: Text = "",
     agent: Text = "",
+    role: Literal["", "user", "assistant"] = "",
+    since: datetime | None = None,
+    until: datetime | None = None,
     limit: Limit = 20,
     cursor: Text = "",
 ) -> SearchPageOut:
     """Search all conversations that you are in, or one: words, "a phrase", -without, OR.
 
+    `agent`, `role` (whose messages), `since` and `until` (when they were written; UTC where no zone is named) narrow it.
     A query that cannot be understood finds nothing and says why.
     """
     user = caller_of(request).user
@@ -77,6 +82,7 @@ def message_search(  # noqa: PLR0913 - the framework takes one argument for each
         instance_id=instance_id,
         session_id=session or None,
         agent=agent,
+        only=Only(role=role, since=_instant(since), until=_instant(until)),
         limit=limit,
         cursor=cursor,
     )
@@ -87,6 +93,10 @@ def message_search(  # noqa: PLR0913 - the framework takes one argument for each
         is_partial=found.is_partial,
         problem=found.problem,
     )
+
+
+def _instant(given: datetime | None) -> datetime | None:
+    return given.replace(tzinfo=UTC) if given is not None and given.tzinfo is None else given
 
 
 def _encode(item: ConversationHit) -> SearchHitOut:

@@ -29,6 +29,7 @@ import previews from "./en/previews.json" with { type: "json" };
 import rules from "./en/rules.json" with { type: "json" };
 import runs from "./en/runs.json" with { type: "json" };
 import schedules from "./en/schedules.json" with { type: "json" };
+import search from "./en/search.json" with { type: "json" };
 import servers from "./en/servers.json" with { type: "json" };
 import settings from "./en/settings.json" with { type: "json" };
 import sharing from "./en/sharing.json" with { type: "json" };
@@ -67,6 +68,7 @@ export const later = {
   ...rules,
   ...runs,
   ...schedules,
+  ...search,
   ...servers,
   ...settings,
   ...sharing,

@@ -8,8 +8,19 @@ import { fromSearch, type Hit } from "./hits.ts";
 const PAUSE_MS = 180;
 const PAGE = 20;
 
+/** What narrows a search; "" is all. `days`: how old messages may be. */
+export interface SearchFilters {
+  agent: string;
+  role: "" | "user" | "assistant";
+  days: "" | "7" | "30" | "365";
+}
+
+export const NO_FILTERS: SearchFilters = { agent: "", role: "", days: "" };
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 export class Search extends Store {
   query = "";
+  filters: SearchFilters = NO_FILTERS;
   hits: readonly Hit[] = [];
   /** There is no answer to the present query yet. */
   isLoading = false;
@@ -51,12 +62,21 @@ export class Search extends Store {
     this.openedId = "";
   }
 
+  /** Narrow the search, or widen it again. */
+  narrow(change: Partial<SearchFilters>): void {
+    this.filters = { ...this.filters, ...change };
+    const { query } = this;
+    this.query = "";
+    this.type(query);
+    this.changed();
+  }
+
   /** Read on. Resolves to the first of the new hits. */
   async more(): Promise<Hit | undefined> {
-    const { query } = this;
+    const { query, filters } = this;
     try {
       const page = fromSearch(await this.#api.search({ ...this.#wanted, cursor: this.#cursor }));
-      if (query !== this.query) return undefined; // another search by now
+      if (query !== this.query || filters !== this.filters) return undefined; // another search by now
       this.#show([...this.hits, ...page.hits], page.cursor, page.isPartial);
       return page.hits[0];
     } catch (error) {
@@ -72,7 +92,9 @@ export class Search extends Store {
   }
 
   get #wanted() {
-    return { q: this.query, limit: PAGE, ...this.#within() };
+    const { agent, role, days } = this.filters;
+    const since = days && new Date(Date.now() - Number(days) * DAY_MS).toISOString();
+    return { q: this.query, limit: PAGE, agent, role, since, ...this.#within() };
   }
 
   async #search(): Promise<void> {

@@ -22,20 +22,39 @@ interface Props {
 
 export function Hits({ id, search, open, isInside = false, label, labelledBy, listRef }: Props) {
   const { hits, openedId } = follow(search);
+  const row = (hit: Hit) => (
+    <li class="hit" data-message={hit.messageId} key={`${hit.instanceId} ${hit.messageId}`}>
+      <HitLink hit={hit} isOpened={isInside && hit.messageId === openedId} open={open} />
+    </li>
+  );
   return (
     <ul id={id} class="hits" aria-label={label} aria-labelledby={labelledBy} ref={listRef}>
-      {hits.map((hit) => (
-        <li class="hit" data-message={hit.messageId} key={`${hit.instanceId} ${hit.messageId}`}>
-          <HitLink hit={hit} isInside={isInside} isOpened={isInside && hit.messageId === openedId} open={open} />
-        </li>
-      ))}
+      {isInside
+        ? hits.map(row)
+        : groupsOf(hits).map(({ instanceId, title, found }) => (
+          <li class="hit-group" key={instanceId}>
+            <h3 dir="auto">{title || t("conversation.new")}</h3>
+            <ul>{found.map(row)}</ul>
+          </li>
+        ))}
     </ul>
   );
 }
 
-function HitLink({ hit, isInside, isOpened, open }: {
+/** Hits of one conversation together, the one with the best hit first. */
+function groupsOf(hits: readonly Hit[]): { instanceId: string; title: string; found: Hit[] }[] {
+  const groups = new Map<string, { instanceId: string; title: string; found: Hit[] }>();
+  for (const hit of hits) {
+    const { instanceId, title } = hit;
+    const group = groups.get(instanceId) ?? { instanceId, title, found: [] };
+    group.found.push(hit);
+    groups.set(instanceId, group);
+  }
+  return [...groups.values()];
+}
+
+function HitLink({ hit, isOpened, open }: {
   hit: Hit;
-  isInside: boolean;
   isOpened: boolean;
   open: (hit: Hit) => void;
 }) {
@@ -47,7 +66,6 @@ function HitLink({ hit, isInside, isOpened, open }: {
       aria-current={isOpened ? "true" : undefined}
       go={() => open(hit)}
     >
-      {!isInside && <span class="hit-title" dir="auto">{hit.title || t("conversation.new")}</span>}
       <span class="hit-text" dir="auto">
         {hit.segments.map(({ text, isHit }, index) => (isHit ? <mark key={index}>{text}</mark> : text))}
       </span>

@@ -32,6 +32,7 @@ export { askUndo, redo } from "../store/undo_verbs.ts";
 export { UndoneBar } from "./undone_bar.tsx";
 export { Unpack } from "./unpack.tsx";
 export { WorkView } from "./work_page.tsx";
+export { SearchFilters } from "./search_filters.tsx";
 export { SummaryLine } from "./summary_line.tsx";
 export { ToolBody } from "./calls/tool_body.tsx";
 export { WelcomeOffers } from "./welcome_offers.tsx";

@@ -15,6 +15,7 @@ import { moveFocus } from "./popover.tsx";
 import { ShowMore } from "./show_more.tsx";
 import { UserMenu } from "./user_menu.tsx";
 
+const SearchFilters = lazy(async () => (await import("./later.ts")).SearchFilters);
 const ThreadsHead = lazy(async () => (await import("./later.ts")).ThreadsHead);
 
 /** `isCovered`: something lies over it, so it takes no input. */
@@ -59,7 +60,7 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
         </header>
         <SearchField
           field={field}
-          down={() => rows.current!.querySelector<HTMLElement>("a:not(#approvals-link)")?.focus()}
+          first={() => rows.current!.querySelector<HTMLElement>("#conversations a, #hits a")}
         />
         <div class="rows" tabIndex={-1} ref={rows} onKeyDown={onRowsKey}>
           <ApprovalsLink />
@@ -91,7 +92,11 @@ function useDrawer(field: { current: HTMLInputElement | null }): () => boolean {
   return () => DRAWER.matches && !app.isSidebarHidden;
 }
 
-function SearchField({ field, down }: { field: { current: HTMLInputElement | null }; down: () => void }) {
+/** `first`: the first of what is found, where the down key and Enter lead. */
+function SearchField({ field, first }: {
+  field: { current: HTMLInputElement | null };
+  first: () => HTMLElement | null;
+}) {
   const { list, search } = useApp();
   const [text, setText] = useState("");
   const type = (typed: string) => {
@@ -104,7 +109,10 @@ function SearchField({ field, down }: { field: { current: HTMLInputElement | nul
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown") {
       event.preventDefault();
-      down();
+      first()?.focus();
+    } else if (event.key === "Enter" && text.trim() && !event.isComposing) {
+      event.preventDefault();
+      if (!list.isLoading && !search.isLoading) first()?.click(); // what is shown is of the present words
     } else if (event.key === "Escape" && text) {
       event.preventDefault();
       type("");
@@ -185,6 +193,7 @@ function Found() {
   };
   return (
     <>
+      {search.query && <SearchFilters search={search} />}
       <h2 id="hits-heading" hidden={!search.hits.length && !search.error}>{t("list.messages")}</h2>
       <HitsNote id="hits-note" search={search} isQuiet />
       <Hits id="hits" search={search} open={open} labelledBy="hits-heading" listRef={list} />

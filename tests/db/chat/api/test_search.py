@@ -1,6 +1,7 @@
 """Search over the API: what is found, where it opens, and no one else's."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import User
@@ -9,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from chat.models import AgentInstance
 from sessions_app.messages.services import append_messages, put_assistant
+from sessions_app.models import Message
 from sessions_app.testing import text_message
 from tests.db.chat.conftest import ApiClient, say
 
@@ -52,6 +54,32 @@ def test_pages_that_do_not_exist_are_refused(as_alice: ApiClient, conversation: 
     path = f"/instances/{conversation.id}/messages"
     assert as_alice.get(f"{path}?around=nothing").status_code == 404
     assert as_alice.get(f"{path}?around=q1&before=q1").json()["code"] == "input_invalid"
+
+
+@pytest.mark.database
+@pytest.mark.django_db(transaction=True)
+def test_a_search_is_narrowed_by_who_wrote_and_when(as_alice: ApiClient, conversation: AgentInstance) -> None:
+    assert conversation.session_id is not None
+    for number in range(6):
+        role = "assistant" if number % 2 else "user"
+        append_messages(conversation.session_id, [text_message(role, f"teapot {number}", f"m{number}")])
+        written = datetime(2026, 3, 1 + number, 12, tzinfo=UTC)
+        Message.objects.filter(session_id=conversation.session_id, message_id=f"m{number}").update(created_at=written)
+
+    def found(query: str) -> set[str]:
+        return {item["message_id"] for item in as_alice.get(f"/search?q=teapot{query}").json()["items"]}
+
+    assert found("") == {f"m{number}" for number in range(6)}
+    assert found("&role=user") == {"m0", "m2", "m4"}
+    assert found("&role=assistant&since=2026-03-03T00:00:00Z") == {"m3", "m5"}
+    assert found("&since=2026-03-02T12:00:00&until=2026-03-04T12:00:00Z") == {"m1", "m2"}
+    assert found(f"&role=user&instance={conversation.pk}&until=2026-03-02T00:00:00%2B00:00") == {"m0"}
+    assert found("&role=assistant&until=2026-03-01T00:00:00Z") == set()
+    page = as_alice.get("/search?q=teapot&role=user&limit=2").json()
+    rest = as_alice.get(f"/search?q=teapot&role=user&limit=2&cursor={page['next_cursor']}").json()
+    assert len({item["message_id"] for item in [*page["items"], *rest["items"]]}) == 3
+    assert as_alice.get("/search?q=teapot&role=system").status_code == 422
+    assert as_alice.get("/search?q=teapot&since=yesterday").status_code == 422
 
 
 def test_a_search_can_be_narrowed(as_alice: ApiClient, alice: User, make_instance: Make) -> None:
