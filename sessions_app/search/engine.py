@@ -75,10 +75,8 @@ def _bounds(row_id: str, about: str, within: Within) -> Sql:
         return condition, bound
     sql, params = within.only
     # By the key of each match: what matches the words is the shorter list.
-    return f"{condition} AND EXISTS (SELECT 1 FROM {about} about WHERE about.id = {row_id} AND {sql})", [
-        *bound,
-        *params,
-    ]
+    exists = f" AND EXISTS (SELECT 1 FROM {about} about WHERE about.id = {row_id} AND {sql})"  # noqa: S608 - own names
+    return condition + exists, [*bound, *params]
 
 
 def best_matches(model: type[IndexedText], query: Query, within: Within, page: HitsPage) -> Ranked:

@@ -112,7 +112,7 @@ def test_nothing_found_gives_the_reason(tab: ChatPage, live_product: Any) -> Non
     expect(note).to_be_hidden()
     expect(empty).to_have_text("Nothing matches.")
     search(tab.page, "slowly")
-    expect(tab.page.locator("#hits .hit-title")).to_have_text("Jam")
+    expect(tab.page.locator("#hits .hit-group h3")).to_have_text("Jam")
     expect(empty).to_be_hidden()
 
     def partly(route: Route) -> None:

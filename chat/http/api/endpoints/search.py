@@ -69,7 +69,7 @@ def message_search(  # noqa: PLR0913 - the framework takes one argument for each
 ) -> SearchPageOut:
     """Search all conversations that you are in, or one: words, "a phrase", -without, OR.
 
-    `agent`, `role` (whose messages), `since` and `until` (when they were written; UTC where no zone is named) narrow it.
+    `agent`, `role` (who wrote), `since` and `until` (when it was written; UTC where no zone is named) narrow it.
     A query that cannot be understood finds nothing and says why.
     """
     user = caller_of(request).user
