@@ -6,6 +6,7 @@ The pages are in `chat.urls`.
 """
 
 from django.urls import URLPattern, URLResolver, path, re_path
+from django.views.i18n import set_language
 
 from chat.http.auth_pages import SignIn, SignInByLink, SignOut
 from chat.http.durable_streams.conversation_views import conversation_stream
@@ -23,6 +24,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in/", SignIn.as_view(), name="login"),
     path("sign-in/<str:token>", SignInByLink.as_view(), name="sign-in-link"),
     path("sign-out/", SignOut.as_view(), name="logout"),
+    path("language/", set_language, name="language"),
     path("oauth/authorize", oauth.authorize, name="oauth-authorize"),
     path("oauth/consent", consent.consent, name="oauth-consent"),
     path("oauth/token", oauth.token, name="oauth-token"),

@@ -66,6 +66,7 @@ ADMIN_STYLES = ("tokens.css", "admin.css")
 DOWNLOAD = "about 7 MB (esbuild and the libraries from the npm registry, once)"
 
 _CHUNK = re.compile(r"(?P<stem>.+)-(?P<hash>[A-Z0-9]{8})\.js")
+_AREA = re.compile(r"""["']\./en/([\w-]+)\.json["']""")
 _HASHED = re.compile(r"\.[0-9a-f]{12}\.")
 _STATIC_IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*["']\./([\w.-]+\.js)["']""")
 _ANY_IMPORT = re.compile(r"""["']\./([\w.-]+\.js)["']""")
@@ -196,6 +197,42 @@ def preloads(name: str, texts: dict[str, str]) -> list[str]:
     return found
 
 
+# --- Languages ----------------------------------------------------------------------------------------------------
+
+
+def translations() -> dict[str, str]:
+    """Modules with the texts of each language besides English: for the first view, and for what is opened later.
+
+    Shape: texts by file name, as `messages-de.js` and `messages-de-later.js`. What is not translated is left out, and
+    is English on the page.
+    """
+    folder = SOURCE / "app" / "messages"
+    found = {}
+    for language in sorted(path for path in folder.glob("*") if path.is_dir() and path.name != "en"):
+        for suffix, index in (("", "en.ts"), ("-later", "later.ts")):
+            texts: dict[str, object] = {}
+            for area in _AREA.findall((folder / index).read_text()):
+                file = language / f"{area}.json"
+                texts |= json.loads(file.read_text()) if file.exists() else {}
+            known = {key: text for key, text in texts.items() if text}
+            content = json.dumps(known, ensure_ascii=False, separators=(",", ":"))
+            found[f"messages-{language.name}{suffix}.js"] = f"export default {content};\n"
+    return found
+
+
+def name_translations(modules: dict[str, str]) -> tuple[dict[str, bytes], dict[str, dict[str, object]]]:
+    """Give the modules of the languages their hashed names.
+
+    Shape: contents by final name; entries such as `messages-de.js`, which preload what is opened later.
+    """
+    names = {name: with_hash(name, short_hash(text.encode())) for name, text in modules.items()}
+    listed: dict[str, dict[str, object]] = {}
+    for name, file in names.items():
+        if not name.endswith("-later.js"):
+            listed[name] = {"file": file, "preload": [names[name.replace(".js", "-later.js")]]}
+    return {names[name]: text.encode() for name, text in modules.items()}, listed
+
+
 def name_files(bundled: dict[str, str]) -> tuple[dict[str, bytes], dict[str, dict[str, object]]]:
     """Give everything its hashed name.
 
@@ -294,7 +331,8 @@ def build(options: argparse.Namespace) -> None:
         bundle(Path(folder), cache=options.cache, is_frozen=not options.update_lock)
         bundled = {path.name: path.read_text() for path in sorted(Path(folder).iterdir())}
     files, entries = name_files(bundled)
-    write(files, entries)
+    texts, languages = name_translations(translations())
+    write({**files, **texts}, {**entries, **languages})
     replace(DIST / "stamp", stamp.encode())
     say(f"The web page is built: {first_load(entries) // 1000} kB at first, compressed.")
 

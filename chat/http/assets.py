@@ -38,7 +38,19 @@ def find_asset(name: str) -> Asset | None:
     if entries is None:
         _warn_once()
         return None
-    entry = entries[name]
+    return _asset(entries[name])
+
+
+def find_messages(language: str) -> Asset | None:
+    """The page's texts in a language such as `pt-br`, or in the one that it is a variety of; `None` without any."""
+    entries = _entries(MANIFEST) or {}
+    for name in (language.lower(), language.lower().partition("-")[0]):
+        if entry := entries.get(f"messages-{name}.js"):
+            return _asset(entry)
+    return None
+
+
+def _asset(entry: dict[str, Any]) -> Asset:
     url = static(f"think/{entry['file']}")
     return Asset(url=url, preload=tuple(urljoin(url, module) for module in entry["preload"]))
 

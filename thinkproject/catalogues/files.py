@@ -53,7 +53,7 @@ def wanted_files(entries: list[Entry], folder: Path) -> dict[Path, bytes]:
 
     Translations of sentences that are gone are dropped; new ones are empty, and English until they are translated.
     """
-    files = {folder / "django.pot": _written(_catalogue(entries))}
+    files = {folder / "django.pot": written(_catalogue(entries))}
     for name in languages(folder):
         place = folder / name / "LC_MESSAGES"
         with (place / "django.po").open("rb") as file:
@@ -61,13 +61,13 @@ def wanted_files(entries: list[Entry], folder: Path) -> dict[Path, bytes]:
         catalogue = _catalogue(entries, translated)
         compiled = BytesIO()
         write_mo(compiled, catalogue)
-        files[place / "django.po"] = _written(catalogue)
+        files[place / "django.po"] = written(catalogue)
         files[place / "django.mo"] = compiled.getvalue()
     return files
 
 
 def problems(folder: Path) -> list[str]:
-    """Translations that lose or invent a place for a value."""
+    """Translations that lose or invent a place for a value, or lack some of their plural forms."""
     found = []
     for name in languages(folder):
         with (folder / name / "LC_MESSAGES" / "django.po").open("rb") as file:
@@ -82,7 +82,7 @@ def add(language: str, folder: Path) -> Path:
     path = folder / locale / "LC_MESSAGES" / "django.po"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as file:
-        file.write(_written(Catalog(locale=Locale.parse(locale))))
+        file.write(written(Catalog(locale=Locale.parse(locale))))
     return path
 
 
@@ -100,7 +100,8 @@ def _catalogue(entries: Iterable[Entry], translated: Catalog | None = None) -> C
     return catalogue
 
 
-def _written(catalogue: Catalog) -> bytes:
+def written(catalogue: Catalog) -> bytes:
+    """A catalogue as its file has it."""
     output = BytesIO()
     write_po(output, catalogue, width=110, omit_header=True, sort_output=True, include_lineno=False)
     fields = ""
@@ -115,6 +116,8 @@ def _is_wrong(message: Message) -> bool:
     sources = message.id if isinstance(message.id, tuple | list) else [message.id]
     strings = message.string if isinstance(message.string, tuple | list) else [message.string]
     needed, known = _places(sources[-1]), set().union(*(_places(source) for source in sources))
+    if any(strings) and not all(strings):
+        return True
     given = [_places(string) for string in strings if string]
     return any(not places <= known for places in given) or (bool(given) and not needed <= set().union(*given))
 

@@ -3,6 +3,7 @@
 import "@preact/signals"; // views follow what they read
 import { render } from "preact";
 import { pending, watchState } from "./lib/busy.ts";
+import { loadTranslations } from "./lib/translations.ts";
 import { readBoot } from "./store/boot.ts";
 import { App } from "./store/app.ts";
 import { AppView } from "./ui/app.tsx";
@@ -18,7 +19,7 @@ const QUIET_MS = 2_500; // the first view is drawn, and the person has begun to 
 async function start(): Promise<void> {
   const boot = readBoot();
   if (!boot) return;
-  await LANGUAGES[document.documentElement.lang.toLowerCase()]?.();
+  await (LANGUAGES[document.documentElement.lang.toLowerCase()] ?? loadTranslations)();
   const app = new App(boot);
   app.start();
   const root = document.getElementById("app")!;

@@ -22,6 +22,11 @@ export function useCatalogue(tag: string, messages: Readonly<Record<string, Mess
   plurals = new Intl.PluralRules(formatLocale());
 }
 
+/** Translations for views that have been loaded just now. */
+export function addTranslations(messages: Readonly<Record<string, Message>>): void {
+  catalogue = { ...catalogue, ...messages };
+}
+
 /** English texts of views that have been loaded just now. */
 export function addMessages(messages: Readonly<Record<string, Message>>): void {
   english = { ...english, ...messages };

@@ -3,6 +3,7 @@
 
 import { addMessages } from "../lib/i18n.ts";
 import account from "./en/account.json" with { type: "json" };
+import { loadLaterTranslations } from "../lib/translations.ts";
 import answer from "./en/answer.json" with { type: "json" };
 import approvals from "./en/approvals.json" with { type: "json" };
 import background from "./en/background.json" with { type: "json" };
@@ -81,3 +82,4 @@ export const later = {
 } as const;
 
 addMessages(later);
+await loadLaterTranslations();
