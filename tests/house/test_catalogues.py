@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy, to_language
 
 from fibers.registry import durables
 from tests.house.admin_labels import loose_labels, sentences_of_django
-from thinkproject.catalogues import files
+from thinkproject.catalogues import exchange, files, page_files
 from thinkproject.catalogues.entries import ROOT, relative
 from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
 
@@ -81,9 +81,23 @@ def test_the_catalogues_are_up_to_date() -> None:
     assert compiled == {path for path in wanted if path.suffix == ".mo"}
 
 
+def test_the_catalogues_of_the_page_are_up_to_date() -> None:
+    wanted = page_files.wanted_files(page_files.FOLDER)
+    stale = [relative(path) for path, content in wanted.items() if not path.exists() or path.read_bytes() != content]
+    assert stale + [relative(path) for path in page_files.surplus_files(page_files.FOLDER)] == [], "run `make fix`"
+    assert page_files.problems(page_files.FOLDER) == []
+
+
+def test_every_text_is_translated() -> None:
+    lacking = {name: exchange.missing(name, exchange.Places()) for name in page_files.languages(page_files.FOLDER)}
+    hint = "`python -m thinkproject.catalogues --missing de` prints the list (docs/howto/translate.md)"
+    assert {name: lines for name, lines in lacking.items() if lines} == {}, hint
+
+
 def test_every_language_with_a_catalogue_is_offered() -> None:
     offered = {code for code, _ in settings.LANGUAGES} - {"en", "en-xa", "ar-xb"}
     assert offered == {to_language(name) for name in files.languages(files.FOLDER)}
+    assert offered == set(page_files.languages(page_files.FOLDER))
 
 
 def test_the_wheel_has_the_catalogues() -> None:

@@ -2,7 +2,7 @@
 // The page's message catalogue: every text is used, stands in the file that its key names, and is written like the others.
 // Run by test_pure_modules.py.
 
-import { t, useCatalogue } from "../../../static/src/app/lib/i18n.ts";
+import { addTranslations, type Message, t, useCatalogue } from "../../../static/src/app/lib/i18n.ts";
 import { en as first } from "../../../static/src/app/messages/en.ts";
 import { later } from "../../../static/src/app/messages/later.ts";
 import { pseudo, usePseudo } from "../../../static/src/app/messages/pseudo.ts";
@@ -83,6 +83,51 @@ Deno.test("values and plural forms are put in", () => {
   ];
   if (found.join("|") !== "Give it up|1 door|1,234 doors") throw new Error(found.join("|"));
   if (t("common.cancel") !== "Give {what} up") throw new Error("a missing value is visible as what it is");
+});
+
+Deno.test("each language has its own plural forms", () => {
+  const doors: Message = { zero: "zero", one: "one", two: "two", few: "few", many: "many", other: "other" };
+  const chosen = (tag: string, counts: number[]) => {
+    useCatalogue(tag, { "common.close": doors });
+    return counts.map((count) => t("common.close", { count })).join(" ");
+  };
+  const found = {
+    ar: chosen("ar", [0, 1, 2, 3, 10, 11, 99, 100, 102, 103]),
+    de: chosen("de", [0, 1, 2, 100]),
+    es: chosen("es", [0, 1, 2, 100]),
+  };
+  useCatalogue("en", en);
+  const wanted = {
+    ar: "zero one two few few many many other other few",
+    de: "other one other other",
+    es: "other one other other",
+  };
+  if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(JSON.stringify(found));
+});
+
+Deno.test("a form that a language lacks is its general one", () => {
+  useCatalogue("ar", { "common.close": { one: "one", other: "other" } });
+  const text = t("common.close", { count: 2 });
+  useCatalogue("en", en);
+  if (text !== "other") throw new Error(text);
+});
+
+Deno.test("names do not turn a sentence that is read from right to left", () => {
+  useCatalogue("ar", { "common.cancel": "حذف {name}؟" });
+  const text = t("common.cancel", { name: "notes (1).txt" });
+  useCatalogue("de", { "common.cancel": "{name} löschen?" });
+  const german = t("common.cancel", { name: "notes.txt" });
+  useCatalogue("en", en);
+  if (text !== "حذف \u2068notes (1).txt\u2069؟") throw new Error(text);
+  if (german !== "notes.txt löschen?") throw new Error(german);
+});
+
+Deno.test("what is translated later stands beside what was there", () => {
+  useCatalogue("de", { "common.cancel": "Abbrechen" });
+  addTranslations({ "common.close": "Schließen" });
+  const found = `${t("common.cancel")} ${t("common.close")} ${t("common.delete")}`;
+  useCatalogue("en", en);
+  if (found !== "Abbrechen Schließen Delete") throw new Error(found);
 });
 
 Deno.test("the pseudo-language is longer and keeps the names of values", () => {

@@ -10,6 +10,8 @@ type Plural = { readonly [form in Intl.LDMLPluralRule]?: string } & { readonly o
 export type Message = string | Plural;
 export type Values = Readonly<Record<string, string | number>>;
 
+const RIGHT_TO_LEFT = /^(ar|dv|fa|he|ps|sd|ug|ur|yi)\b/i;
+
 let english: Readonly<Record<string, Message>> = en;
 let catalogue: Readonly<Record<string, Message>> = {};
 let locale = "en";
@@ -63,8 +65,11 @@ function textOf(key: MessageKey, values: Values): string {
 
 function shown(value: string | number | undefined, name: string): string {
   if (typeof value === "number") return new Intl.NumberFormat(formatLocale()).format(value);
-  return value ?? name;
+  return value === undefined ? name : isolated(value);
 }
+
+/** A name or an identifier within a sentence that is read from right to left: its direction does not change the rest. */
+const isolated = (value: string): string => RIGHT_TO_LEFT.test(locale) ? `\u2068${value}\u2069` : value;
 
 /** A number as people of the language write it. */
 export const formatCount = (count: number): string => new Intl.NumberFormat(formatLocale()).format(count);
