@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
-        ("think_chat", "0030_preferences"),
+        ("think_chat", "0007_deleted_instances"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

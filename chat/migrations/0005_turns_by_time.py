@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0029_kept_changes"),
+        ("think_chat", "0004_provider_keys"),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        ("think_chat", "0029_kept_changes"),
+        ("think_chat", "0001_tables"),
     ]
 
     operations = [

@@ -8,8 +8,8 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0037_share_links"),
-        ("think_sessions", "0009_append_only"),
+        ("think_chat", "0006_share_links"),
+        ("think_sessions", "0001_tables"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0032_account"),
+        ("think_chat", "0003_account"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

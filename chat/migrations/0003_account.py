@@ -9,8 +9,8 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0029_kept_changes"),
-        ("think_fibers", "0011_effects_of_querysets"),
+        ("think_chat", "0002_preferences"),
+        ("think_fibers", "0001_tables"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
