@@ -133,7 +133,15 @@ def bundle(folder: Path, *, cache: Path | None, is_frozen: bool) -> None:
     admin_texts = "\n".join((SOURCE / "css" / name).read_text() for name in ADMIN_STYLES)
     admin_style.write_text(re.sub(r"(?<!html)(?=:root\b)", "html", admin_texts))
     frames = [["--format=iife", f"src/{frame}"] for frame in FRAMES]
-    for arguments in (main, *others, [f"src/{WORKER}"], [with_map, f"src/{FOR_TESTS}"], *frames, [str(style)], [str(admin_style)]):
+    for arguments in (
+        main,
+        *others,
+        [f"src/{WORKER}"],
+        [with_map, f"src/{FOR_TESTS}"],
+        *frames,
+        [str(style)],
+        [str(admin_style)],
+    ):
         deno_or_exit([*common, *arguments], cache=cache)
     for frame, library in FRAMES.items():
         if library:

@@ -44,7 +44,12 @@ def build(tmp_path: Path) -> ModuleType:
     (tmp_path / "deno.lock").write_text((ROOT / "static" / "deno.lock").read_text())
     changed: dict[str, object] = {"HERE": tmp_path, "SOURCE": source, "DIST": tmp_path / "dist", "STYLES": ("a.css",)}
     changed["ADMIN_STYLES"] = ("a.css",)
-    changed |= {"ENTRIES": ("js/main.js", "js/simple.js"), "FRAMES": {}, "FOR_TESTS": "js/testing.js", "WORKER": "js/worker.js"}
+    changed |= {
+        "ENTRIES": ("js/main.js", "js/simple.js"),
+        "FRAMES": {},
+        "FOR_TESTS": "js/testing.js",
+        "WORKER": "js/worker.js",
+    }
     for name, value in changed.items():
         setattr(module, name, value)
     return module
