@@ -138,6 +138,11 @@ def own_queues() -> set[str]:
     return {queue for queue in map(queue_of, known_names()) if queue}
 
 
+def served_queues() -> list[str]:
+    """The queues whose fibers this process takes; empty: that of all workers."""
+    return sorted({"", *own_queues()} if _served is None else _served)
+
+
 def served_names() -> list[str]:
     """The names of fibers that this process takes: those it has a function for, of the queues that it listens to."""
     names, served = known_names(), _served

@@ -1,4 +1,4 @@
-"""A worker process besides its tasks: sweeps, listens for interrupts, returns its leases when it stops.
+"""A worker process besides its tasks: takes names, sweeps, listens for interrupts, returns its leases when it stops.
 
 Started by Celery's signals in each worker process, or by hand where fibers run without Celery. The heartbeat needs no
 start: it lives while the process runs a fiber.
@@ -20,12 +20,13 @@ from fibers.conf import fiber_settings
 from fibers.core.states import FiberEvent, Interrupt
 from fibers.errors import LeaseLost
 from fibers.execution import recovery, runner
+from fibers.execution.taking import NameTaker
 from fibers.execution.worker_loop import shared_loop
 from fibers.process.interrupts import Listener
 from fibers.process.running import RunRegistry, registry
 from fibers.queue import leases, presence
 from fibers.queue.leases import Settlement
-from fibers.registry import own_queues, serve_queues
+from fibers.registry import own_queues, serve_queues, served_queues
 from fibers.services import note_memory_loss
 
 logger = logging.getLogger(__name__)
@@ -99,10 +100,10 @@ class Worker:
     def __init__(self, runs: RunRegistry) -> None:
         self._runs = runs
         self._lock = threading.Lock()
-        self._threads: list[Sweeper | Listener] = []
+        self._threads: list[Sweeper | Listener | NameTaker] = []
 
-    def start(self) -> None:
-        """Start sweeping and listening."""
+    def start(self, room: int = 0) -> None:
+        """Start sweeping and listening, and taking names for as many fibers at a time as there is room for."""
         with self._lock:
             if self._threads:
                 return
@@ -111,6 +112,8 @@ class Worker:
             self._threads.append(Sweeper())
             if fiber_settings.redis_url:
                 self._threads.append(Listener(fiber_settings.redis_url))
+                if room:
+                    self._threads.append(NameTaker(fiber_settings.redis_url, served_queues(), room, shared_loop()))
             for thread in self._threads:
                 thread.start()
 
@@ -184,14 +187,16 @@ def _on_setup(instance: Any, conf: Any, **_: object) -> None:
         queues.select_add(queue)
 
 
-def _on_start(**_: object) -> None:
-    worker.start()
+def _on_start(sender: Any, **_: object) -> None:
+    # The parent of a pool of processes runs nothing itself.
+    has_children = "prefork" in type(sender.pool).__module__
+    worker.start(0 if has_children else sender.controller.concurrency)
 
 
 def _on_fork(**_: object) -> None:
     """A child of a pool of processes has none of its parent's threads."""
     worker.__init__(registry)  # type: ignore[misc]  # afresh: the lock and the threads were the parent's
-    worker.start()
+    worker.start(room=1)
 
 
 def _on_stop(**_: object) -> None:

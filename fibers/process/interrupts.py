@@ -15,6 +15,7 @@ from fibers.conf import fiber_settings
 from fibers.core.states import Interrupt
 from fibers.models import Fiber
 from fibers.process.running import registry
+from fibers.queue.names import client_of
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +24,6 @@ CHANNEL = "think:fibers:bell"
 
 POLL_SECONDS = 0.5
 RECONNECT_SECONDS = 1.0
-_clients: dict[str, "redis.Redis"] = {}
 
 
 def notify_on_commit(fiber_id: str) -> None:
@@ -37,7 +37,7 @@ def notify(fiber_id: str) -> None:
     if not fiber_settings.redis_url:
         return
     try:
-        _client(fiber_settings.redis_url).publish(CHANNEL, fiber_id)
+        client_of(fiber_settings.redis_url).publish(CHANNEL, fiber_id)
     except redis.RedisError as error:
         logger.warning("interrupt not sent", extra={"action": "interrupt_failed", "error": type(error).__name__})
 
@@ -82,7 +82,7 @@ class Listener:
                 self._stop.wait(RECONNECT_SECONDS)
 
     def _listen(self) -> None:
-        pubsub = _client(self._url).pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis
+        pubsub = client_of(self._url).pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis
         with pubsub:
             pubsub.subscribe(CHANNEL)
             self.is_listening.set()
@@ -98,11 +98,3 @@ class Listener:
             logger.exception("interrupt not handled", extra={"action": "interrupt_unread", "fiber_id": fiber_id})
         finally:
             connection.close()
-
-
-def _client(url: str) -> "redis.Redis":
-    if url not in _clients:
-        _clients[url] = redis.Redis.from_url(
-            url, socket_connect_timeout=0.5, socket_timeout=5, health_check_interval=15
-        )
-    return _clients[url]

@@ -1,7 +1,8 @@
-"""Notify the workers of new work: tasks by name, on commit.
+"""Notify the workers of new work: by the names of fibers, on commit.
 
-Celery carries, the database decides. A message may be lost, late or doubled without harm: a claim is a conditional
-UPDATE, and the sweeper sends unclaimed fibers again. So a broker that is down is logged and never raised to the caller.
+Redis and Celery carry (`names.py`), the database decides. A message may be lost, late or doubled without harm: a claim
+is a conditional UPDATE, and the sweeper sends unclaimed fibers again. So a broker that is down is logged and never
+raised to the caller.
 """
 
 import logging
@@ -20,6 +21,7 @@ from redis.exceptions import RedisError
 from fibers.conf import fiber_settings
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber
+from fibers.queue import names
 from fibers.queue.presence import is_listened
 
 logger = logging.getLogger(__name__)
@@ -56,7 +58,7 @@ def dispatch_on_commit(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0, 
 
 
 def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0, queue: str = "") -> int:
-    """Send tasks that name these fibers, to be run after so long; return how many fibers were sent.
+    """Send the names of these fibers, to be run after so long; return how many were sent.
 
     **Concurrency:** outside a transaction. What could not be sent is marked for the next sweep, as is what no worker
     listens for. Never raises for a broker that does not answer.
@@ -68,6 +70,8 @@ def dispatch_now(fiber_ids: Sequence[str], *, delay_seconds: float = 0.0, queue:
     if not is_listened(queue):
         forget_dispatch(fiber_ids)  # the sweep of a worker that comes finds them at once
         return 0
+    if not delay_seconds and names.push(fiber_ids, queue):
+        return len(fiber_ids)
     for start in range(0, len(fiber_ids), BATCH):
         batch = list(fiber_ids[start : start + BATCH])
         try:

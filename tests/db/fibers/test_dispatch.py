@@ -19,7 +19,7 @@ from fibers.context import FiberContext
 from fibers.execution.recovery import sweep
 from fibers.models import Fiber
 from fibers.models.served import ExecutorKind
-from fibers.queue import dispatch, presence
+from fibers.queue import dispatch, names, presence
 from fibers.registry import durable
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -89,6 +89,36 @@ def test_messages_go_to_the_queues_of_their_functions_while_a_worker_listens(bro
     assert [broker(queue) for queue in ("of-a", "of-b", QUEUE)] == [2, 0, 0]
     assert [selectors.get_fiber(pk).dispatched_at is None for pk in started] == [False, True, False]
     assert sweep().dispatched == 0  # of a process without these members
+
+
+@pytest.fixture
+def takers(redis_url: str, broker: Any) -> Iterator["redis.Redis"]:
+    """A worker takes names of the queue of all workers, and none of any other; gives a client to look with."""
+    with redis.Redis.from_url(redis_url) as client:
+        client.set(names.taken_key(""), "1", ex=60)
+        yield client
+
+
+def test_names_are_left_while_a_worker_takes_them(broker: Any, takers: "redis.Redis") -> None:
+    presence.note_served(["dispatch.routed:c"], ExecutorKind.WORKER)
+    with transaction.atomic():
+        started = [services.start_fiber("dispatch.test", 1).pk for _ in range(2)]
+        assert takers.llen(names.list_of("")) == 0
+        services.start_fiber("dispatch.routed:c", None)
+    assert [name.decode() for name in takers.lrange(names.list_of(""), 0, -1)] == started  # type: ignore[union-attr]
+    assert takers.llen(names.list_of("of-c")) == 0
+    assert (broker(), broker("of-c")) == (0, 1)  # whose names no worker takes
+    dispatch.dispatch_now(started, delay_seconds=60)
+    assert (takers.llen(names.list_of("")), broker()) == (2, 1)  # Celery knows how to wait
+    takers.delete(names.taken_key(""))
+    services.start_fiber("dispatch.test", 1)
+    assert (takers.llen(names.list_of("")), broker()) == (2, 2)
+
+
+def test_without_redis_names_are_not_left(broker: Any, takers: "redis.Redis", settings: Any, tmp_path: Path) -> None:
+    settings.REDIS_URL = f"unix://{tmp_path}/none.sock"
+    services.start_fiber("dispatch.test", 1)
+    assert (takers.llen(names.list_of("")), broker()) == (0, 1)
 
 
 def test_a_transaction_that_rolls_back_sends_nothing(broker: Any) -> None:

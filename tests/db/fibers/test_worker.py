@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import redis
 from django.db import connection
 
 from fibers import selectors, services
@@ -14,10 +15,12 @@ from fibers.context import FiberContext
 from fibers.core.states import Interrupt
 from fibers.execution import runner
 from fibers.execution.runner import run_fiber
+from fibers.execution.taking import NameTaker
 from fibers.execution.worker import Worker
 from fibers.execution.worker_loop import shared_loop
 from fibers.models import Fiber
 from fibers.process.running import registry as held
+from fibers.queue import names
 from fibers.registry import durable
 from fibers.testing import claim_for_test, expire_lease
 
@@ -37,6 +40,11 @@ async def wait(ctx: FiberContext) -> None:
         await ctx.record("flushed", 1)
         seen.append(ctx.interrupt)
         raise
+
+
+@durable("worker.note")
+async def note(ctx: FiberContext) -> None:
+    seen.append(ctx.payload)
 
 
 @durable("worker.block")
@@ -68,6 +76,71 @@ def run_elsewhere(name: str) -> tuple[Fiber, Any]:
     running = asyncio.run_coroutine_threadsafe(run_fiber(fiber.pk), shared_loop())
     wait_for(lambda: bool(seen))
     return fiber, running
+
+
+@pytest.fixture
+def taker(redis_url: str, settings: Any) -> Iterator[Callable[..., NameTaker]]:
+    """Makes takers that have begun; they stop at the end."""
+    settings.THINK_FIBER_DISPATCH = "celery"
+    made: list[NameTaker] = []
+
+    def make(room: int) -> NameTaker:
+        made.append(NameTaker(redis_url, [""], room, shared_loop()))
+        made[-1].start()
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()
+    for each in made:
+        each.join()
+
+
+@pytest.fixture
+def names_in(redis_url: str) -> Iterator["redis.Redis"]:
+    with redis.Redis.from_url(redis_url) as client:
+        yield client
+
+
+def leave(client: "redis.Redis", count: int) -> list[str]:
+    wait_for(lambda: bool(client.exists(names.taken_key(""))))
+    return [services.start_fiber("worker.note", number).pk for number in range(count)]
+
+
+def test_names_are_taken_and_their_fibers_run(
+    taker: Callable[..., NameTaker], worker: Worker, names_in: "redis.Redis"
+) -> None:
+    taker(room=4)
+    left = leave(names_in, 12)
+    wait_for(lambda: len(seen) == 12)
+    wait_for(lambda: {selectors.get_fiber(pk).status for pk in left} == {"completed"})
+    assert sorted(seen) == list(range(12))
+
+
+def test_no_more_is_taken_than_there_is_room_for(
+    taker: Callable[..., NameTaker], worker: Worker, names_in: "redis.Redis"
+) -> None:
+    taker(room=1)
+    wait_for(lambda: bool(names_in.exists(names.taken_key(""))))
+    first = services.start_fiber("worker.wait", 1)
+    wait_for(lambda: seen == ["started"])
+    left = leave(names_in, 2)
+    assert [name.decode() for name in names_in.lrange(names.list_of(""), 0, -1)] == left  # type: ignore[union-attr]
+    services.cancel_fiber(first.pk)
+    wait_for(lambda: seen[-2:] == [0, 1])
+
+
+def test_names_wait_for_the_next_worker(
+    taker: Callable[..., NameTaker], worker: Worker, names_in: "redis.Redis"
+) -> None:
+    stopping = taker(room=4)
+    wait_for(lambda: bool(names_in.exists(names.taken_key(""))))
+    stopping.stop()
+    stopping.join()
+    left = leave(names_in, 2)
+    assert names_in.llen(names.list_of("")) == 2
+    taker(room=4)
+    wait_for(lambda: {selectors.get_fiber(pk).status for pk in left} == {"completed"})
 
 
 def test_closing_interrupts_what_runs_and_hands_it_back_unspent(worker: Worker) -> None:
