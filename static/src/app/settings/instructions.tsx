@@ -77,10 +77,13 @@ function Readers({ preferences: { read_by: readers }, change }: Props) {
   const { agents } = useApp();
   const saving = useSaving();
   const [isChoosing, setChoosing] = useState(readers !== null);
+  const [ticked, setTicked] = useState<readonly string[]>(readers ?? []);
   const store = (names: string[] | null) => saving.save(() => change({ read_by: names }));
   const tick = (name: string, isTicked: boolean) => {
-    const others = (readers ?? []).filter((each) => each !== name);
-    store(isTicked ? [...others, name] : others);
+    const others = ticked.filter((each) => each !== name);
+    const names = isTicked ? [...others, name] : others;
+    setTicked(names);
+    store(names);
   };
   const radio = (isForSome: boolean, label: string, choose: () => void) => (
     <label class="ticked">
@@ -93,6 +96,7 @@ function Readers({ preferences: { read_by: readers }, change }: Props) {
       <legend class="settings-label">{t("settings.readers")}</legend>
       {radio(false, t("settings.readers-all"), () => {
         setChoosing(false);
+        setTicked([]);
         if (readers !== null) store(null);
       })}
       {radio(true, t("settings.readers-some"), () => setChoosing(true))}
@@ -103,7 +107,7 @@ function Readers({ preferences: { read_by: readers }, change }: Props) {
               <input
                 type="checkbox"
                 class="tick"
-                checked={readers?.includes(name) ?? false}
+                checked={ticked.includes(name)}
                 onChange={(event) => tick(name, event.currentTarget.checked)}
               />
               <span dir="auto">{title}</span>
