@@ -20,6 +20,9 @@ from tests.db.chat.turns.conftest import Room
 from thinkproject.kernel.aio import db
 
 from .agents import MODELS
+from .delegating import call, nothing_delegated
+
+__all__ = ["nothing_delegated"]  # a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ALICE = {"about_me": "I bake bread.", "how_to_answer": "Answer in one sentence."}
@@ -111,6 +114,13 @@ async def test_a_class_may_read_none(make_room: Callable[..., Room], people: dic
     await room.say("say: hi")
     assert "person_instructions" not in sent(room.model)
     assert (await look(room, people["alice"])).instructions is None
+
+
+async def test_an_agent_that_is_asked_by_another_reads_none(make_room: Callable[..., Room], people: Any) -> None:
+    room = make_room("chief")
+    await room.say(f"{call('errand', 'say: All is well.')}\nsay: It says {{result}}.")
+    assert "bread" in sent(room.model)
+    assert "person_instructions" not in sent(MODELS["errand"])
 
 
 async def test_the_preview_has_them_as_a_piece_of_its_own(
