@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chat.admin.base import ActionAdmin
@@ -28,7 +29,7 @@ class PersonPreferencesAdmin(ActionAdmin):
     def agents(self, row: PersonPreferences) -> str:
         """Name the agents that read the two texts."""
         if row.read_by is None:
-            return _("all agents")
+            return gettext("all agents")
         return ", ".join(row.read_by) or NOTHING
 
     @admin.display(description=_("changed"), ordering="updated_at")

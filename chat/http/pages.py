@@ -80,7 +80,7 @@ def work(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @never_cache
-@csp_update(TRUSTED_TYPES)  # type: ignore[arg-type]  # as that of a conversation
+@csp_update(TRUSTED_TYPES)
 @login_required
 def settings(request: HttpRequest, section: str = "") -> HttpResponse:  # noqa: ARG001 - the page reads its address
     """The settings of this person. Which sections there are, the page knows; each asks for its own facts."""
