@@ -3,8 +3,6 @@
 ThinkError
 └─ ChatError      AgentNotFound · AgentUnavailable · InstanceNotFound · TurnNotFound · RunNotFound · AttachmentNotFound
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
-                  │  BrowserNeeded · SignInNeeded · SignInNotFound · TokenNotFound · ExportNotFound
-                  │  LastAdministrator · KeyNotFound
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
                   │  RoleNeeded · AnswerDenied · MemberNotFound · InvitationNotFound · UndoBusy · UndoImpossible
                   │  AnswersIncomplete · StreamTaken · PreferenceInvalid · SharedNotFound
@@ -152,48 +150,6 @@ class Unauthenticated(ChatError):
 
     code = "unauthenticated"
     http_status = 401
-
-
-class BrowserNeeded(ChatError, Denied):
-    """Only a person who is signed in with a browser may do this. A token may not."""
-
-    code = "browser_needed"
-
-
-class SignInNeeded(ChatError, Denied):
-    """Sign in again before you do this: your password is wrong, or you signed in too long ago."""
-
-    code = "sign_in_needed"
-
-
-class SignInNotFound(ChatError, NotFound):
-    """This browser is no longer signed in."""
-
-    code = "sign_in_not_found"
-
-
-class TokenNotFound(ChatError, NotFound):
-    """There is no such token, or it was revoked."""
-
-    code = "token_not_found"
-
-
-class KeyNotFound(ChatError, NotFound):
-    """You have no key for this provider, or this site takes none for it."""
-
-    code = "key_not_found"
-
-
-class ExportNotFound(ChatError, NotFound):
-    """There is no such export, or it was removed."""
-
-    code = "export_not_found"
-
-
-class LastAdministrator(ChatError, Conflict):
-    """You are the only administrator of this site. Make another person one first."""
-
-    code = "last_administrator"
 
 
 class OriginDenied(ChatError, Denied):

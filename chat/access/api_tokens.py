@@ -15,7 +15,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from chat.errors import InputInvalid, QuotaExceeded, TokenNotFound
+from chat.account_errors import TokenNotFound
+from chat.errors import InputInvalid, QuotaExceeded
 from chat.instances.notifications import notify_on_commit, user_group
 from chat.models import ApiToken
 from thinkproject.kernel.owner_lock import lock_owner

@@ -23,8 +23,8 @@ from django.utils import timezone
 
 from chat.access.api_tokens import hash_secret
 from chat.access.auth import Credential, holding
+from chat.account_errors import SignInNotFound
 from chat.core.devices import device_of
-from chat.errors import SignInNotFound
 from chat.instances.notifications import notify_on_commit, user_group
 from chat.models import SignedInBrowser
 from thinkproject.kernel.jsonvalue import dump, load
@@ -34,7 +34,7 @@ SEEN_SECONDS: Final = 300
 """The time between two writes of when a browser was last seen, in each process."""
 MAX_LISTED: Final = 100
 FRESH_SECONDS: Final = 600
-"""How long a sign-in stands for a password, where an account has none."""
+"""The time for which a sign-in stands for a password, where an account has none."""
 _SIGNED_IN_AT: Final = "think_signed_in_at"  # in the session
 _MAX_REMEMBERED: Final = 10_000
 _seen: dict[str, float] = {}  # hash of a session's key to when this process last noted it, by the monotonic clock

@@ -10,7 +10,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from chat.errors import InputInvalid, KeyNotFound, QuotaExceeded
+from chat.account_errors import KeyNotFound
+from chat.errors import InputInvalid, QuotaExceeded
 from chat.llm.own_keys import KeyTrial, own_key_providers, takes_own_keys
 from chat.models import ProviderKey
 from thinkproject.kernel.secrets import SecretUnreadable, decrypt, encrypt

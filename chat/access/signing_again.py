@@ -5,7 +5,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import HttpRequest
 
 from chat.access.browsers import is_fresh
-from chat.errors import SignInNeeded
+from chat.account_errors import SignInNeeded
 
 
 def has_password(user: AbstractBaseUser) -> bool:

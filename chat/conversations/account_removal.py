@@ -9,8 +9,8 @@ from django.db import transaction
 from django.db.models import Sum
 
 from chat.access.browsers import sign_out_others
+from chat.account_errors import LastAdministrator
 from chat.core.durable_names import ACCOUNT_REMOVAL_FIBER
-from chat.errors import LastAdministrator
 from chat.models import AgentInstance, Attachment, Membership
 from chat.operations.removal import delete_instance
 from fibers.context import FiberContext
@@ -49,7 +49,7 @@ def belongings_of(user: AbstractBaseUser) -> Belongings:
 
 
 def begin_removal(user: AbstractBaseUser) -> None:
-    """Close an account and have it removed. From the commit on nobody is signed in to it, and no token of it works.
+    """Close an account and have it removed. From the commit on it has no sign-in, and no token of it works.
 
     Errors: `LastAdministrator`, and nothing has changed.
     """

@@ -16,7 +16,7 @@ from django.core.files.base import File
 from django.db.models import Q
 from django.utils import timezone
 
-from chat.conversations.data_records import RECORDS, Record, person_of, rows_of
+from chat.conversations.data_records import RECORDS, AccountRecord, person_of, rows_of
 from chat.errors import AttachmentNotFound
 from chat.files import attachments
 from chat.models import AgentInstance, Attachment, DataExport
@@ -128,7 +128,7 @@ def _write_lists(job: _Job) -> None:
         job.write(f"{record.name}.json", _list(record, job.owner_id))
 
 
-def _list(record: Record, owner_id: Any) -> Iterator[bytes]:
+def _list(record: AccountRecord, owner_id: Any) -> Iterator[bytes]:
     before = "["
     for values in rows_of(record, owner_id):
         yield (before + dump(_plain(values))).encode(errors="replace")

@@ -5,8 +5,8 @@ from typing import IO, Any, Final
 
 from django.db import transaction
 
+from chat.account_errors import ExportNotFound
 from chat.core.durable_names import DATA_EXPORT_FIBER
-from chat.errors import ExportNotFound
 from chat.models import DataExport
 from chat.operations.data_exports import forget_exports
 from fibers.core.states import TERMINAL, FiberStatus

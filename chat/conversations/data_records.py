@@ -1,6 +1,6 @@
 """The rows of a person's that an export of everything has as lists of JSON, besides conversations and files.
 
-What is in no list is named in `ELSEWHERE` with the reason; a test compares both with the tables that name a person.
+A test compares them with the tables that name a person, and has the reasons for those that are in none.
 Secrets are in none: hashes, keys of sessions, headers and tokens of servers.
 """
 
@@ -31,7 +31,7 @@ CHUNK: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class AccountRecord:
     """One list of an export: a table, the way from it to the person, and the columns. `name`: of its file."""
 
     name: str
@@ -41,7 +41,7 @@ class Record:
 
 
 RECORDS: Final = (
-    Record(
+    AccountRecord(
         name="conversations",
         model=AgentInstance,
         fields=(
@@ -58,120 +58,92 @@ RECORDS: Final = (
             "pinned_at",
         ),
     ),
-    Record(
+    AccountRecord(
         name="files",
         model=Attachment,
         fields=("id", "instance_id", "name", "media_type", "byte_size", "sha256", "created_at"),
     ),
-    Record(
+    AccountRecord(
         name="memory",
         model=ContextBlock,
         fields=("label", "content", "description", "max_tokens", "updated_at"),
     ),
-    Record(
+    AccountRecord(
         name="memory-entries",
         model=ContextEntry,
         fields=("label", "key", "title", "description", "content", "updated_at"),
     ),
-    Record(
+    AccountRecord(
         name="memory-changes",
         model=ContextChange,
         fields=("subject", "action", "before", "after", "via", "created_at"),
     ),
-    Record(
+    AccountRecord(
         name="rules",
         model=PermissionRule,
         fields=("level", "scope", "action", "key", "pattern", "position", "created_at", "expires_at"),
     ),
-    Record(
+    AccountRecord(
         name="tokens",
         model=ApiToken,
         owner="user",
         fields=("name", "prefix", "scopes", "created_at", "used_at", "expires_at", "revoked_at"),
     ),
-    Record(
+    AccountRecord(
         name="programs",
         model=OAuthGrant,
         owner="user",
         fields=("client__name", "agent", "scopes", "created_at", "used_at", "revoked_at"),
     ),
-    Record(
+    AccountRecord(
         name="browsers",
         model=SignedInBrowser,
         owner="user",
         fields=("browser", "system", "created_at", "seen_at"),
     ),
-    Record(
+    AccountRecord(
         name="schedules",
         model=Schedule,
         fields=("scope", "title", "kind", "spec", "zone", "payload", "status", "next_at", "created_at"),
     ),
-    Record(
+    AccountRecord(
         name="servers",
         model=McpServer,
         fields=("name", "scope", "instance_id", "transport", "url", "is_enabled", "created_at"),
     ),
-    Record(
+    AccountRecord(
         name="extensions",
         model=Extension,
         fields=("name", "level", "scope", "enabled", "number", "granted", "created_at", "updated_at"),
     ),
-    Record(
+    AccountRecord(
         name="extension-versions",
         model=ExtensionVersion,
         owner="extension__owner",
         fields=("extension__name", "number", "manifest", "source", "via", "created_at"),
     ),
-    Record(
+    AccountRecord(
         name="actions",
         model=ActionRecord,
         fields=("scope", "action", "key", "input", "output", "status", "created_at", "settled_at"),
     ),
-    Record(
+    AccountRecord(
         name="memberships",
         model=Membership,
         owner="user",
         fields=("instance_id", "role", "created_at", "revoked_at"),
     ),
-    Record(
+    AccountRecord(
         name="imports",
         model=ArchiveImport,
         fields=("name", "byte_size", "agent", "report", "created_at"),
     ),
-    Record(
+    AccountRecord(
         name="streams",
         model=DurableStream,
         fields=("path", "content_type", "tail", "created_at", "used_at", "closed_at", "deleted_at"),
     ),
 )
-ELSEWHERE: Final = {
-    "think_sessions.Session": "each is a file of its conversation",
-    "think_sessions.Compaction": "a line of its history",
-    "think_sessions.SessionSummary": "a line of its history",
-    "think_tools.ToolCallRecord": "calls are parts of messages",
-    "think_tools.ApprovalEvent": "decisions are parts of messages",
-    "think_tools.Execution": "code and its result are parts of messages",
-    "think_tools.ExtensionCall": "a log of what code did, which goes with its extension",
-    "think_tools.BannedSource": "a decision of those who look after the site",
-    "think_tools.Guard": "a state of a conversation",
-    "think_tools.GuardEvent": "a state of a conversation",
-    "think_tools.McpSignIn": "secrets of other services",
-    "think_tools.StoredWorkspace": "each is a zip of its files",
-    "think_chat.DataExport": "the export itself",
-    "think_chat.TurnSeen": "a mark of what was looked at",
-    "think_chat.ProviderKey": "a secret",
-    "think_chat.SignInLink": "a secret",
-    "think_chat.MessageCount": "counters of limits",
-    "think_chat.StreamSubscription": "addresses of programs, with their secrets",
-    "think_chat.SubscriptionLink": "addresses of programs",
-    "think_chat.FeedHead": "a counter",
-    "think_chat.ImportedConversation": "a mark of what was imported",
-    "think_chat.Invitation": "a secret",
-    "think_chat.Revert": "what was taken back is in the histories",
-    "think_chat.AgentRun": "the runs are conversations",
-    "think_fibers.Fiber": "work of the server",
-}
-"""Tables that name a person and have no list of their own."""
 _PERSON: Final = ("first_name", "last_name", "date_joined", "last_login")
 
 
@@ -183,7 +155,7 @@ def person_of(user_id: Any) -> JSONObject:
     return found | {name: getattr(user, name) for name in _PERSON if hasattr(user, name)}
 
 
-def rows_of(record: Record, user_id: Any) -> Iterator[JSONObject]:
+def rows_of(record: AccountRecord, user_id: Any) -> Iterator[JSONObject]:
     """The rows of one list, a page at a time."""
     rows = record.model._default_manager.filter(**{record.owner: user_id}).order_by("pk")
     return rows.values(*record.fields).iterator(chunk_size=CHUNK)

@@ -23,7 +23,7 @@ _present: ContextVar[Mapping[str, str]] = ContextVar("think_own_keys", default=_
 
 
 class KeyTrial(StrEnum):
-    """What came of asking a provider with a key."""
+    """The outcome of asking a provider with a key."""
 
     WORKS = "works"
     REFUSED = "refused"

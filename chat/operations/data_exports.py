@@ -15,7 +15,7 @@ from thinkproject.kernel.object_storage import delete_after_commit, sweep_object
 
 FOLDER: Final = "think/exports"
 KEPT_DAYS: Final = 7
-"""How long an export can be downloaded."""
+"""The time for which an export can be downloaded."""
 ORPHAN_HOURS: Final = 24
 
 

@@ -15,7 +15,8 @@ from ninja.utils import check_csrf
 
 from chat.access import api_tokens, browsers
 from chat.access.auth import Credential, bearer, page_is_allowed, require_user, session_credential, token_credential
-from chat.errors import BrowserNeeded, OriginDenied, Unauthenticated
+from chat.account_errors import BrowserNeeded
+from chat.errors import OriginDenied, Unauthenticated
 from thinkproject.kernel.aio import db
 
 

@@ -4,7 +4,7 @@ from django.http import HttpRequest
 from ninja import Router, Status
 
 from chat.access import provider_keys
-from chat.errors import KeyNotFound
+from chat.account_errors import KeyNotFound
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, browser_caller_of, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.account import ProviderKeyIn, ProviderKeyOut, ProviderOut

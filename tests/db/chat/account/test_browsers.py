@@ -1,4 +1,4 @@
-"""Where a person is signed in: listed in words, signed out one by one or all at once."""
+"""Browsers that a person is signed in with: listed in words, signed out one by one or all at once."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Everything of a person's as one zip: complete, without secrets, of nobody else, and gone after some days."""
+"""Everything of a person's as one zip: complete, without secrets, nothing of others, and gone after some days."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.access import api_tokens
-from chat.conversations.data_records import ELSEWHERE, RECORDS
+from chat.conversations.data_records import RECORDS
 from chat.files import attachments
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
@@ -34,6 +34,34 @@ from tests.db.chat.conftest import finished_export, say
 from thinkproject.kernel.object_storage import object_storage
 from tools_app.models import PermissionRule
 
+ELSEWHERE = {
+    "think_sessions.Session": "each is a file of its conversation",
+    "think_sessions.Compaction": "a line of its history",
+    "think_sessions.SessionSummary": "a line of its history",
+    "think_tools.ToolCallRecord": "calls are parts of messages",
+    "think_tools.ApprovalEvent": "decisions are parts of messages",
+    "think_tools.Execution": "code and its result are parts of messages",
+    "think_tools.ExtensionCall": "a log of what code did, which goes with its extension",
+    "think_tools.BannedSource": "a decision of those who look after the site",
+    "think_tools.Guard": "a state of a conversation",
+    "think_tools.GuardEvent": "a state of a conversation",
+    "think_tools.McpSignIn": "secrets of other services",
+    "think_tools.StoredWorkspace": "each is a zip of its files",
+    "think_chat.DataExport": "the export itself",
+    "think_chat.TurnSeen": "a mark of what was looked at",
+    "think_chat.ProviderKey": "a secret",
+    "think_chat.SignInLink": "a secret",
+    "think_chat.MessageCount": "counters of limits",
+    "think_chat.StreamSubscription": "addresses of programs, with their secrets",
+    "think_chat.SubscriptionLink": "addresses of programs",
+    "think_chat.FeedHead": "a counter",
+    "think_chat.ImportedConversation": "a mark of what was imported",
+    "think_chat.Invitation": "a secret",
+    "think_chat.Revert": "what was taken back is in the histories",
+    "think_chat.AgentRun": "the runs are conversations",
+    "think_fibers.Fiber": "work of the server",
+}
+"""Tables that name a person and have no list of their own, with the reason."""
 AT = "/api/v1/account/exports"
 Make = Callable[..., AgentInstance]
 pytestmark = pytest.mark.django_db(transaction=True)
