@@ -28,10 +28,11 @@ from chat.llm.endpoint import Endpoint
 from chat.llm.health import RestingModels, resting_models
 from chat.llm.model_limits import declared_limits, with_output
 from chat.llm.model_memory import NOTHING, Learned, ModelMemory, declaration_mark, model_memory
-from chat.llm.own_keys import has_own_keys, own_key
+from chat.llm.own_keys import has_own_keys, own_key, takes_own_keys
 from chat.llm.providers import Credentials, Route, route, split_name
 from chat.llm.server_facts import inquire
 from chat.llm.wrappers import POLICY, Retrying, SchemaByTool, StallGuard
+from thinkproject.kernel.phrases import Phrase
 
 if TYPE_CHECKING:
     from chat.llm.adapters.adapter import HttpModel
@@ -98,7 +99,17 @@ def _named(
     """The adapter of a model; `memory` and `observe` as it takes them."""
     choice = default_choice()
     provider, model = split_name(name)
-    found = route(provider, _credentials(choice), llm_settings.providers, own_key=own_key(provider))
+    try:
+        found = route(provider, _credentials(choice), llm_settings.providers, own_key=own_key(provider))
+    except ModelNotConfigured:
+        if takes_own_keys(provider):
+            raise ModelNotConfigured(
+                Phrase(
+                    "This site has no key for {provider}. Store one of your own in the settings, “Models and keys”.",
+                    provider=provider,
+                )
+            ) from None
+        raise
     endpoint = _as_seen_by(name, found.endpoint)
     # Importing `openai` is a third of a process' start, and most processes call no model.
     if found.uses_responses:

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from chat.core.model.fallbacks import Fallbacks
 from chat.core.model.language_model import RetryNotice
-from chat.errors import ModelNotConfigured
+from chat.errors import ModelNotConfigured, RateLimited
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.adapters.responses import ResponsesModel
 from chat.llm.discovery import Choice, ChoiceKind, local_choice, save_choice
+from chat.llm.own_keys import under_own_keys
 from chat.llm.registry import describe_default, guarded, resolve_model
 from chat.llm.scripted import ScriptedModel, ScriptedServer
 from chat.llm.testing import collect, make_request, text_of
@@ -34,6 +36,31 @@ def test_openai_without_a_base_url_uses_responses(settings: Any) -> None:
     model = resolve_model("openai/gpt-5-mini")
     assert isinstance(model, ResponsesModel)
     assert model.name == "openai/gpt-5-mini"
+
+
+def test_people_bring_keys_where_the_site_has_none(settings: Any) -> None:
+    with under_own_keys({"openai": "sk-hers"}), pytest.raises(ModelNotConfigured, match="OPENAI_API_KEY"):
+        resolve_model("openai/gpt-5-mini")  # the site takes none
+    settings.THINK_PROVIDERS = {"openai": {"own_keys": True}}
+    with pytest.raises(ModelNotConfigured, match="Store one of your own"):
+        resolve_model("openai/gpt-5-mini")
+    with under_own_keys({"openai": "sk-hers"}):
+        assert isinstance(resolve_model("openai/gpt-5-mini"), ResponsesModel)
+    with pytest.raises(ModelNotConfigured):
+        resolve_model("openai/gpt-5-mini")
+
+
+def test_what_fails_with_a_key_of_a_persons_is_put_aside_for_that_person_alone(settings: Any) -> None:
+    entry = {"base_url": "http://127.0.0.1:9/v1", "api_key": "sk-site", "own_keys": True}
+    settings.THINK_PROVIDERS = {"acme": entry, "other": entry}
+    with under_own_keys({"acme": "sk-hers"}):
+        models = resolve_model(["acme/large", "other/large"])
+    assert isinstance(models, Fallbacks)
+    models.health.failed("acme/large", RateLimited())
+    assert models.health.is_resting("acme/large")
+    shared = resolve_model(["acme/large", "other/large"])
+    assert isinstance(shared, Fallbacks)
+    assert not shared.health.is_resting("acme/large")
 
 
 def test_any_base_url_uses_chat_completions(settings: Any) -> None:
