@@ -8,8 +8,12 @@ import type { Reading } from "../panels/reading.ts";
 
 const PERIODS = [7, 30, 90, 365];
 const FIRST_PERIOD = 90;
-const KINDS = ["all", "streams", "executor"] as const;
-type Kind = typeof KINDS[number];
+const KINDS = {
+  all: "account.token-may-all",
+  streams: "account.token-may-streams",
+  executor: "account.token-may-executor",
+} as const;
+type Kind = keyof typeof KINDS;
 
 interface Props {
   api: AccountApi;
@@ -90,7 +94,7 @@ function KindChoice({ form, kind, choose }: { form: string; kind: Kind; choose: 
   return (
     <fieldset class="tools-levels">
       <legend class="field-label">{t("account.token-may")}</legend>
-      {KINDS.map((value) => (
+      {(Object.keys(KINDS) as Kind[]).map((value) => (
         <label class="ticked" key={value}>
           <input
             type="radio"
@@ -99,7 +103,7 @@ function KindChoice({ form, kind, choose }: { form: string; kind: Kind; choose: 
             checked={kind === value}
             onChange={() => choose(value)}
           />
-          <span>{t(`account.token-may-${value}`)}</span>
+          <span>{t(KINDS[value])}</span>
         </label>
       ))}
     </fieldset>
