@@ -41,12 +41,15 @@ def export_of(owner_id: Any) -> DataExport | None:
 
 def start_export(owner_id: Any) -> DataExport:
     """Begin an export. One that is being written goes on; one that has ended goes, with its file."""
+    known = export_of(owner_id)
+    if known is not None and export_status(known) is ExportStatus.WRITING:
+        return known
+    forget_exports(owner_id)  # before the owner's row is held: fibers are locked first
     with transaction.atomic():
         lock_owner(owner_id)
-        known = export_of(owner_id)
-        if known is not None and export_status(known) is ExportStatus.WRITING:
-            return known
-        forget_exports(owner_id)
+        other = export_of(owner_id)
+        if other is not None:  # a parallel request was faster
+            return other
         row = DataExport(owner_id=owner_id)
         row.fiber = start_fiber(
             DATA_EXPORT_FIBER,

@@ -77,10 +77,10 @@ function Row({ provider, reading }: { provider: Provider; reading: Reading<Provi
       {models.length > 0 && <p class="muted">{t("account.key-models", { models: models.join(", ") })}</p>}
       {key
         ? (
-          <p>
-            {t("account.key-ends", { ending: key.ending })}{" "}
-            <span class="muted">{t("account.key-since", { day: dayText(key.created_at) })}</span>
-          </p>
+          <>
+            <p>{t("account.key-ends", { ending: key.ending })}</p>
+            <p class="muted">{t("account.key-since", { day: dayText(key.created_at) })}</p>
+          </>
         )
         : <p>{t("account.key-none")}</p>}
       <p class={key?.outcome && key.outcome !== "works" ? "is-error" : "muted"} role="status">
