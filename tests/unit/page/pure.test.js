@@ -1,7 +1,16 @@
 // Checks of the page's modules that touch no document. Run by test_pure_modules.py with the Deno of the wheel.
 
 import { withoutMarkup } from "../../../static/src/app/lib/markup.ts";
-import { dayGroup, duration, fileSize, money, turnFacts, usageFacts } from "../../../static/src/app/lib/format.ts";
+import {
+  countdown,
+  dayGroup,
+  duration,
+  fileSize,
+  money,
+  roughMoney,
+  turnFacts,
+  usageFacts,
+} from "../../../static/src/app/lib/format.ts";
 import { isLongText } from "../../../static/src/app/lib/long_text.ts";
 
 function same(found, wanted) {
@@ -11,10 +20,18 @@ function same(found, wanted) {
 
 Deno.test("durations, sizes and days as people read them", () => {
   same([0, 850, 3200, 48_000, 125_000].map(duration), ["1 ms", "850 ms", "3.2 s", "48 s", "2 min 5 s"]);
-  same([999, 12_345, 3_400_000].map(fileSize), ["999 B", "12 kB", "3.4 MB"]);
+  same([999, 12_345, 3_400_000, 5_368_709_120].map(fileSize), ["999 B", "12 kB", "3.4 MB", "5.4 GB"]);
   const now = new Date(2026, 4, 20, 12);
   const ago = (days) => dayGroup(new Date(2026, 4, 20 - days, 23), now);
   same([0, 1, 7, 30].map(ago), ["Today", "Yesterday", "Previous 7 days", "Previous 30 days"]);
+});
+
+Deno.test("what is left of a limit is counted down by the second", () => {
+  same([42_000, 41_001, 1, 0, 725_000, 3_725_000].map(countdown), ["0:42", "0:42", "0:01", "0:00", "12:05", "1:02:05"]);
+});
+
+Deno.test("an estimate has two digits", () => {
+  same([0.000189, 0.0018, 0.25, 12.6].map(roughMoney), ["$0.00019", "$0.0018", "$0.25", "$13"]);
 });
 
 Deno.test("what a turn took: what is not known is not said", () => {
