@@ -103,7 +103,7 @@ def test_work_of_all_conversations_and_what_it_used(tab: ChatPage) -> None:
     expect(page.locator(".usage-total")).to_contain_text(re.compile(r"\$0\.0\d+ · 4 messages"))
     page.locator(".plot summary").click()
     expect(page.locator(".plot tbody tr")).to_have_count(7)
-    page.get_by_text("Today", exact=True).click()
+    page.locator(".usage-periods label", has_text="Today").click()
     expect(page.get_by_role("img", name=re.compile("Cost by hour"))).to_be_visible()
     expect(page.locator("[data-limit=conversations]")).to_contain_text("1 of 10,000")
     expect(page.locator("[data-limit=turns]")).to_contain_text("of 60 this minute")
