@@ -36,7 +36,7 @@ class SchemaForm(forms.Form):
         for name, kind in self._kinds.items():
             shown = held.get(name, _resolved(schema["properties"][name], schema).get("default"))
             initial[_PREFIX + name] = _shown(shown, kind)
-        super().__init__(*args, initial=initial, **kwargs)
+        super().__init__(*args, **{**kwargs, "initial": initial})
         self.fields.update(fields)
         self._others = {name: each for name, each in held.items() if name not in self._kinds}
 
@@ -81,7 +81,7 @@ def _field(name: str, found: Mapping[str, Any], *, is_required: bool) -> tuple[s
     if kind == "boolean":
         return "boolean", forms.BooleanField(**{**common, "required": False})
     if kind in ("integer", "number"):
-        bounds = {"min_value": found.get("minimum"), "max_value": found.get("maximum")}
+        bounds: dict[str, Any] = {"min_value": found.get("minimum"), "max_value": found.get("maximum")}
         field = forms.IntegerField if kind == "integer" else forms.FloatField
         return "number", field(**common, **bounds)
     if kind == "string":

@@ -5,7 +5,6 @@ titles, summaries and compactions a conversation's own total knows (`chat/instan
 no row of their own.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -165,7 +164,7 @@ def _hours(midnight: datetime) -> list[datetime]:
 
 def _table(turns: QuerySet[Turn], key: str, *, titled: str = "", agent: str = "") -> list[UsageRow]:
     groups = {"key": F(key), "label": F(titled or key)} | ({"of_agent": F(agent)} if agent else {})
-    rows: Sequence[dict[str, Any]] = _summed(turns, **groups).order_by("-cost_sum", "-input_tokens_sum", "key")
+    rows: Any = _summed(turns, **groups).order_by("-cost_sum", "-input_tokens_sum", "key")
     return [
         UsageRow(
             key="" if row["key"] is None else str(row["key"]),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -27,7 +28,7 @@ def staff(db: None) -> Client:
     return client
 
 
-def spend(instance: AgentInstance, cost: str, *, days_ago: int = 0, **fields: object) -> None:
+def spend(instance: AgentInstance, cost: str, *, days_ago: int = 0, **fields: Any) -> None:
     turn = make_turn(instance, model_name="acme-large", cost=Decimal(cost), input_tokens=100, **fields)
     Turn.objects.filter(pk=turn.pk).update(accepted_at=timezone.now() - timedelta(days=days_ago))
 
