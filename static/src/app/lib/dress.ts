@@ -1,17 +1,19 @@
 // What rendered text gets after the sanitiser: colours of code, formulas, boxes of tasks, and a look at how wide tables are.
-// Colours and formulas need libraries that come on demand: what waits for them is dressed when they are there.
+// Colours and formulas need libraries that come on demand: what waits for them is dressed when they are there and the page is idle,
+// what is seen first.
 
 import { pending } from "./busy.ts";
 import { colourFigure, languageIn } from "./code.ts";
 import { loadHighlighter, needsHighlighter } from "./highlight.ts";
 import { t } from "./i18n.ts";
+import { idle } from "./idle.ts";
 import { loadMath, needsMath, showFormula } from "./math.ts";
 import { keepReading, scrollerOf } from "./scroll.ts";
 import { watchWidth } from "./tables.ts";
 
-const SLICE_MS = 12;
 const waiting = new Set<Element>();
 let isLoading = false;
+let isHurried = false;
 
 /** Dress newly rendered elements, and later what they wait for. */
 export function dress(elements: readonly Element[]): void {
@@ -46,6 +48,7 @@ const isWaiting = (element: Element): boolean =>
 async function load(): Promise<void> {
   if (isLoading) return;
   isLoading = true;
+  await moment(); // what is asked for first is drawn first
   const elements = [...waiting];
   const loads: Promise<boolean>[] = [];
   if (elements.some((element) => formulasIn(element).length)) loads.push(loadMath());
@@ -57,22 +60,48 @@ async function load(): Promise<void> {
   else waiting.clear();
 }
 
-/** In slices, so that a long conversation does not hold the page up; nothing that is read moves. */
+const moment = (): Promise<number> => (isHurried ? Promise.resolve(Infinity) : idle());
+
+interface Undressed {
+  element: Element;
+  change: () => void;
+}
+
+/** Dress what waits now, without pauses: for paper, say. */
+export async function dressAll(): Promise<void> {
+  isHurried = true;
+  while (isLoading) await new Promise((go) => setTimeout(go));
+  if (waiting.size) await pending(load());
+  isHurried = false;
+}
+
+/** In slices while the page is idle, so that a long conversation does not hold it up; nothing that is read moves. */
 async function dressWaiting(): Promise<void> {
-  const roots = [...waiting];
-  const open = roots.flatMap((root) => [
+  const open = [...waiting].flatMap((root): Undressed[] => [
     ...formulasIn(root).map((element) => ({ element, change: () => showFormula(element) })),
     ...codesIn(root).map((element) => ({ element, change: () => colourFigure(element) })),
-  ]);
-  while (open.length) {
-    const until = performance.now() + SLICE_MS;
-    const shown = open.find(({ element }) => element.isConnected)?.element;
-    keepReading(shown ? scrollerOf(shown) : null, () => {
-      do open.shift()?.change(); while (open.length && performance.now() < until);
-    });
-    if (open.length) await new Promise((go) => setTimeout(go));
+  ]).filter(({ element }) => element.isConnected);
+  const [seen, unseen] = divided(open);
+  const scroller = seen[0] ? scrollerOf(seen[0].element) : null;
+  while (seen.length) {
+    const until = await moment();
+    keepReading(scroller, () => dressUntil(seen, until)); // only what is laid out can move anything
   }
+  while (unseen.length) dressUntil(unseen, await moment());
 }
+
+function dressUntil(open: Undressed[], until: number): void {
+  do open.shift()?.change(); while (open.length && (isHurried || performance.now() < until));
+}
+
+/** What is laid out now, the nearest to the end first, as one reads there; and the rest, which the browser passes over. */
+function divided(open: readonly Undressed[]): [Undressed[], Undressed[]] {
+  const [seen, unseen]: [Undressed[], Undressed[]] = [[], []];
+  for (const each of [...open].reverse()) (isLaidOut(each.element) ? seen : unseen).push(each);
+  return [seen, unseen];
+}
+
+const isLaidOut = (element: Element): boolean => element.checkVisibility?.({ contentVisibilityAuto: true }) ?? true;
 
 function putTaskBox(mark: Element): void {
   const isDone = mark.classList.contains("is-done");

@@ -3,10 +3,11 @@
 
 import { computed } from "@preact/signals-core";
 import type { RefObject } from "preact";
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { pending } from "../lib/busy.ts";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { begin, pending } from "../lib/busy.ts";
 import { onContentClick, tellCopied } from "../lib/clipboard.ts";
 import { t } from "../lib/i18n.ts";
+import { idle } from "../lib/idle.ts";
 import { follow } from "../lib/store.ts";
 import type { App } from "../store/app.ts";
 import type { Conversation } from "../store/conversation.ts";
@@ -94,6 +95,7 @@ function List({ app, conversation, reader, scroller, list }: ListProps) {
     if (app.reveal) reader.reveal(app.reveal);
   });
   useLayoutEffect(() => reader.toEnd(), [app.endWishes]);
+  const drawn = useDrawn(rows, conversation.place !== null || app.reveal !== null);
   const isEmpty = rows.length === 0 && conversation.isLoaded;
   return (
     <>
@@ -101,12 +103,13 @@ function List({ app, conversation, reader, scroller, list }: ListProps) {
         id="older"
         label="message.earlier"
         failed="message.earlier-failed"
-        isThere={conversation.hasMore}
+        isThere={conversation.hasMore && drawn.length === rows.length}
         scroller={scroller}
         load={() => conversation.loadOlder()}
       />
       {isEmpty && <Welcome app={app} conversation={conversation} />}
-      <Rows app={app} conversation={conversation} reader={reader} rows={rows} list={list} />
+      {(conversation.hasMore || conversation.hasNewer) && <p class="print-note">{t("conversation.print-part")}</p>}
+      <Rows app={app} conversation={conversation} reader={reader} rows={drawn} list={list} />
       {conversation.delegated && <LooseRuns app={app} conversation={conversation} reader={reader} />}
       <LoadMore
         id="newer"
@@ -118,6 +121,30 @@ function List({ app, conversation, reader, scroller, list }: ListProps) {
       />
     </>
   );
+}
+
+const FIRST_ROWS = 4; // what is seen of a conversation that opens
+const MORE_ROWS = 2; // in one idle moment
+
+/** The last rows at first, and those above when the page is idle: laying out long answers takes time. `isWhole`: one reads elsewhere. */
+function useDrawn(rows: readonly Row[], isWhole: boolean): readonly Row[] {
+  const [count, setCount] = useState(isWhole ? Infinity : FIRST_ROWS);
+  const isCut = count < rows.length && !isWhole;
+  useEffect(() => {
+    if (!rows.length) return;
+    if (!isCut) return setCount(Infinity); // what comes later is drawn at once
+    const end = begin();
+    let isGone = false;
+    idle().then(() => {
+      if (!isGone) setCount(count + MORE_ROWS);
+      end();
+    });
+    return () => {
+      isGone = true;
+      end();
+    };
+  }, [count, isCut, rows.length > 0]);
+  return isCut ? rows.slice(-count) : rows;
 }
 
 function Rows({ app, conversation, reader, rows, list }: Omit<ListProps, "scroller"> & { rows: readonly Row[] }) {
