@@ -60,6 +60,7 @@ STYLES = (
     "threads.css",
     "simple.css",
     "forced.css",
+    "print.css",
 )
 ADMIN_STYLES = ("tokens.css", "admin.css")
 """The look of the administration. Django's own rules for `html[data-theme]` are as specific as these then are."""

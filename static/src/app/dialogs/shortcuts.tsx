@@ -16,6 +16,7 @@ const SHORTCUTS: readonly Shortcut[] = [
   { keys: "Esc", does: "keys.stop" },
   { keys: "Ctrl+K", does: "keys.search" },
   { keys: "Ctrl+F", does: "keys.find" },
+  { keys: "Ctrl+P", does: "keys.print" },
   { keys: "Ctrl+Shift+O", does: "keys.new" },
   { keys: "Ctrl+B", does: "keys.sidebar" },
   { keys: "?", does: "keys.help" },

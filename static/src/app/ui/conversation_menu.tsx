@@ -4,6 +4,7 @@ import { t } from "../lib/i18n.ts";
 import type { App } from "../store/app.ts";
 import { isOwn } from "../store/instances.ts";
 import type { Instance, Message } from "../store/types.ts";
+import { printShown } from "./keys.ts";
 import type { MenuEntry } from "./popover.tsx";
 
 /** The entries for a conversation. `find`: opens the search within it, where it is the open one. */
@@ -20,7 +21,7 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
     const label = t(item.isPinned ? "list.unpin" : "list.pin");
     entries.push({ icon: "pin", label, run: () => conversations.setPinned(item, !item.isPinned) });
   }
-  if (find) entries.push({ icon: "search", label: t("conversation.find"), run: find });
+  if (find) entries.push(...openEntries(app, find));
   if (item.sessionId && !item.parentId) {
     entries.push({ icon: "globe", label: t("conversation.share-link"), run: () => void shareLinks(app, item) });
   }
@@ -38,7 +39,7 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
 /** Those of a member: the conversation is another person's. */
 function memberEntries(app: App, item: Instance, find?: () => void): MenuEntry[] {
   const leave = () => app.conversations.leave(item);
-  const entries: MenuEntry[] = find ? [{ icon: "search", label: t("conversation.find"), run: find }] : [];
+  const entries: MenuEntry[] = find ? openEntries(app, find) : [];
   entries.push(...exportEntries(app, item));
   return [...entries, { icon: "out", label: t("conversation.leave"), run: leave, isDanger: true }];
 }
@@ -48,6 +49,12 @@ export async function shareLinks({ api, dialogs }: App, instance: Instance, mess
   const load = async () => (await import("../dialogs/all.ts")).ShareLinks;
   await dialogs.ask(load, { api, instance, message });
 }
+
+/** What one can do with the conversation that is open. */
+const openEntries = (app: App, find: () => void): MenuEntry[] => [
+  { icon: "search", label: t("conversation.find"), run: find },
+  { icon: "print", label: t("conversation.print"), run: () => void printShown(app) },
+];
 
 function exportEntries(app: App, item: Instance): MenuEntry[] {
   if (!item.sessionId) return [];

@@ -1,5 +1,6 @@
 // Keys that work everywhere on the page. The list that "?" shows is in dialogs/shortcuts.tsx.
 
+import { pending } from "../lib/busy.ts";
 import type { App } from "../store/app.ts";
 
 const isTyping = (target: EventTarget | null): boolean =>
@@ -26,10 +27,15 @@ function commandOf(app: App, event: KeyboardEvent): (() => void) | null {
   if (key === "k" && !event.shiftKey) return () => app.focusSearch();
   if (key === "o" && event.shiftKey) return () => app.newConversation();
   if (key === "b" && !event.shiftKey) return () => app.toggleSidebar();
+  if (key === "p" && !event.shiftKey && app.view === "conversation") return () => printShown(app);
   const canFind = app.view === "conversation" && app.conversation.instance.id !== "";
   if (key === "f" && !event.shiftKey && canFind && !app.isFinding) return () => app.setFinding(true); // again: the browser's
   return null;
 }
+
+/** The conversation that is shown, whole. */
+export const printShown = async (app: App): Promise<void> =>
+  (await pending(import("./later.ts"))).printConversation(app);
 
 function plainOf(app: App, event: KeyboardEvent): (() => void) | null {
   if (event.key === "Escape") return app.conversation.running ? () => app.stop() : null;

@@ -27,6 +27,7 @@ export { openPreview } from "../store/open_preview.ts";
 export { ThreadsHead } from "./threads/threads_head.tsx";
 export { ThreadsWelcome } from "./threads/threads_welcome.tsx";
 export { openDesk } from "../store/thread_desk.ts";
+export { printConversation } from "../store/printing.ts";
 export { openDelegated } from "../store/delegated.ts";
 export { askUndo, redo } from "../store/undo_verbs.ts";
 export { UndoneBar } from "./undone_bar.tsx";
