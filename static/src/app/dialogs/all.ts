@@ -9,6 +9,7 @@ export { Confirm } from "./confirm.tsx";
 export { EditAnswer } from "./edit_answer.tsx";
 export { ExportConversations } from "./export_conversations.tsx";
 export { ImportArchive } from "./import_archive.tsx";
+export { Picture } from "./picture.tsx";
 export { Share } from "./share.tsx";
 export { ShareLinks } from "./share_links.tsx";
 export { Shortcuts } from "./shortcuts.tsx";

@@ -26,6 +26,7 @@ import notifications from "./en/notifications.json" with { type: "json" };
 import offers from "./en/offers.json" with { type: "json" };
 import panel from "./en/panel.json" with { type: "json" };
 import people from "./en/people.json" with { type: "json" };
+import pictures from "./en/pictures.json" with { type: "json" };
 import previews from "./en/previews.json" with { type: "json" };
 import rules from "./en/rules.json" with { type: "json" };
 import runs from "./en/runs.json" with { type: "json" };
@@ -65,6 +66,7 @@ export const later = {
   ...offers,
   ...panel,
   ...people,
+  ...pictures,
   ...previews,
   ...rules,
   ...runs,

@@ -15,6 +15,7 @@ import { useApp } from "../ui/context.ts";
 import { Icon, IconButton } from "../ui/icon.tsx";
 import { Lines } from "../ui/lines.tsx";
 import type { FileActions } from "./file_actions.ts";
+import type { ShownPicture } from "../dialogs/picture.tsx";
 import { FilePreview } from "./file_preview.tsx";
 import { FileVersions } from "./file_versions.tsx";
 import { FileEditor } from "./file_editor.tsx";
@@ -149,7 +150,7 @@ function Content(props: ContentProps) {
   const { entry, path, name, api } = props;
   if (entry && PICTURE.test(entry.media_type)) {
     const address = api.contentAddress(path, { version: entry.version });
-    return <img class="file-picture" src={address} alt={t("files.picture-of", { name })} />;
+    return <Enlargeable src={address} href={api.contentAddress(path, { isDownload: true })} name={name} />;
   }
   if (entry?.media_type === PDF) {
     return (
@@ -162,6 +163,19 @@ function Content(props: ContentProps) {
     );
   }
   return <Faced {...props} />;
+}
+
+/** A picture that a press shows over the whole page. */
+function Enlargeable(picture: ShownPicture) {
+  const { dialogs } = useApp();
+  const enlarge = () =>
+    dialogs.ask(async () => (await import("../dialogs/all.ts")).Picture, { pictures: [picture], first: 0 });
+  const { src, name } = picture;
+  return (
+    <button type="button" class="picture-button" aria-label={t("pictures.enlarge", { name })} onClick={enlarge}>
+      <img class="file-picture" src={src} alt={t("files.picture-of", { name })} />
+    </button>
+  );
 }
 
 /** A text: as what it describes where that is possible, as it is written, and as it was before answers changed it. */

@@ -4,27 +4,50 @@
 import { fileSize } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import type { FilePart } from "../store/types.ts";
+import { useApp } from "./context.ts";
 import { Icon } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
 
 const Unpack = lazy(async () => (await import("./later.ts")).Unpack);
+const PDF = "application/pdf"; // the browser has a viewer for it
 const PICTURE = /^image\/(png|jpeg|gif|webp|avif)$/;
 /** Pictures that browsers cannot show: the server has them as models get them. */
 const CONVERTED = /^image\/(heic|tiff|bmp)$/;
 
 export function Files({ parts, base }: { parts: readonly FilePart[]; base: string }) {
+  const app = useApp();
+  const enlarge = (event: MouseEvent, part: FilePart) => {
+    if (event.button || event.ctrlKey || event.metaKey || event.shiftKey) return; // in a tab of its own, as any link
+    event.preventDefault();
+    const pictures = parts.flatMap((each) => pictureOf(each, base) ?? []);
+    const first = pictures.findIndex(({ href }) => href === part.url);
+    app.dialogs.ask(async () => (await import("../dialogs/all.ts")).Picture, { pictures, first });
+  };
   return (
     <ul class="files" aria-label={t("message.files")}>
       {parts.map((part, index) => (
         <li class="file" key={`${index} ${part.url}`}>
-          <File part={part} base={base} />
+          <File part={part} base={base} enlarge={(event) => enlarge(event, part)} />
         </li>
       ))}
     </ul>
   );
 }
 
-function File({ part, base }: { part: FilePart; base: string }) {
+/** A picture of this server, which can be shown large; null for everything else. */
+function pictureOf({ url, filename = "", mediaType = "" }: FilePart, base: string) {
+  if (typeof url !== "string" || !isOwnFile(url, base)) return null;
+  if (CONVERTED.test(mediaType)) return { src: `${url}/view`, href: url, name: filename };
+  return PICTURE.test(mediaType) ? { src: url, href: url, name: filename } : null;
+}
+
+interface FileProps {
+  part: FilePart;
+  base: string;
+  enlarge: (event: MouseEvent) => void;
+}
+
+function File({ part, base, enlarge }: FileProps) {
   const url = typeof part.url === "string" ? part.url : "";
   const name = part.filename || part.mediaType || t("message.file");
   const isData = url.startsWith("data:");
@@ -35,7 +58,11 @@ function File({ part, base }: { part: FilePart; base: string }) {
     const label = part.filename ? t("message.picture-named", { name: part.filename }) : t("message.picture");
     const picture = <img src={isConverted ? `${url}/view` : url} alt={label} loading="lazy" />;
     if (!isOwn) return picture;
-    return <a href={url} target="_blank" rel="noopener" class="file-image" title={part.filename}>{picture}</a>;
+    return (
+      <a href={url} target="_blank" rel="noopener" class="file-image" title={part.filename} onClick={enlarge}>
+        {picture}
+      </a>
+    );
   }
   const inside = (
     <>
@@ -45,10 +72,18 @@ function File({ part, base }: { part: FilePart; base: string }) {
     </>
   );
   if (!isOwn) return <span class="file-chip">{inside}</span>;
-  const view = t("message.file-view", { name });
+  const view = part.mediaType === PDF ? name : t("message.file-view", { name });
   return (
     <span class="file-row">
-      <a class="file-chip" href={`${url}/view`} target="_blank" rel="noopener" title={view}>{inside}</a>
+      <a
+        class="file-chip"
+        href={part.mediaType === PDF ? url : `${url}/view`}
+        target="_blank"
+        rel="noopener"
+        title={view}
+      >
+        {inside}
+      </a>
       <a class="icon-button" href={url} download={name} aria-label={t("message.file-original", { name })}>
         <Icon name="save" />
       </a>
