@@ -34,7 +34,10 @@ export function GuardBar({ version }: { version: string }) {
   const button = (decision: Parameters<Guards["decide"]>[0], label: MessageKey) => (
     <button type="button" class="button" disabled={isBusy} onClick={decide(decision)}>{t(label)}</button>
   );
+  // What one attached oneself is no news: it is named when a call asks because of it.
+  const isOwnOnly = places.every((text) => text.origin === "file" && text.message_id && !text.call_id && !isPath(text));
   const isLoud = state.is_guarded && state.decision !== "ask" && instance.waitingCount > 0;
+  if (isOwnOnly && state.is_guarded && instance.waitingCount === 0) return null;
   const buttons = isOwn(instance) && !instance.isReadOnly && (
     <p class="guard-buttons">
       {!state.is_guarded && button("ask", "guard.turn-on")}
