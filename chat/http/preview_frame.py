@@ -4,7 +4,7 @@ It holds nothing. The page that embeds it sends what is to be shown (`static/src
 answer's own policy, which a document cannot take off again, whatever is written into it: `sandbox` without
 `allow-same-origin` makes the origin opaque (no cookies, no storage, no reach into the page around it), and nothing
 may be fetched, sent or opened. With `?network=1`, which a person allows for one preview, other servers may be reached
-by HTTPS; the rest stays. Only our own pages may embed it, so nobody else can write into one that has the network.
+by HTTPS; the rest stays. Only our own pages may embed it: no other page can write into one that has the network.
 """
 
 import secrets

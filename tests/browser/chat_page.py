@@ -148,6 +148,12 @@ class ChatPage:
         return self.page.locator("#live").inner_text()
 
 
+def choose_more(tab: ChatPage, message: Locator, entry: str) -> None:
+    """Choose from the menu under an answer."""
+    message.get_by_role("button", name="More for this message").click()
+    tab.page.get_by_role("menuitem", name=entry).click()
+
+
 def id_of(tab: ChatPage) -> str:
     """The id of the conversation that is shown."""
     return tab.page.url.removeprefix(tab.base_url).split("?")[0].removeprefix("/c/")

@@ -1,5 +1,6 @@
 """The page of all calls that wait for a decision, and the marks that lead to it."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,12 +55,16 @@ def test_all_are_decided_one_after_the_other(tab: ChatPage, open_tab: OpenTab) -
     expect(cards(page)).to_have_count(2)
     expect(cards(page).nth(0).get_by_role("button").first).to_be_focused()
     assert "Allowed." in tab.spoken()
+    decided = page.get_by_role("region", name="Decided just now").get_by_role("listitem")
+    expect(decided).to_have_text(re.compile(r"Allowed once.*Pay \d\?"))
     cards(page).nth(0).get_by_role("button", name="Allow once").press("Enter")
     expect(cards(page)).to_have_count(1)
     cards(page).nth(0).get_by_role("button", name="Decline").press("Enter")
     expect(page.get_by_role("heading", name="Nothing needs your approval")).to_be_visible()
     expect(page.get_by_role("heading", name="Approvals", level=1)).to_be_focused()
     assert "Declined." in tab.spoken()
+    expect(decided).to_have_count(3)
+    expect(decided.last).to_contain_text("Declined")
     check(page)
     look(tab, "approvals-none")
     page.locator("#conversations").get_by_role("link", name="Bills").click()
@@ -105,6 +110,7 @@ def test_arguments_are_changed_before_they_are_allowed(tab: ChatPage) -> None:
     expect(cards(tab.page)).to_contain_text("Refund 5.00 euros for order A-1?")
     assert "FOR MODELS ONLY" not in cards(tab.page).inner_text()
     cards(tab.page).get_by_role("button", name="Edit").click()
+    expect(cards(tab.page)).not_to_contain_text("Refund 5.00 euros")  # it speaks of what is being changed
     tab.page.get_by_label("Amount").fill("4")
     check(tab.page)
     look(tab, "approvals-edit")

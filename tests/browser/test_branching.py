@@ -11,7 +11,7 @@ from playwright.sync_api import Download, expect
 
 from tests.browser.accessibility import check
 from tests.browser.branches import TREES, ids, text
-from tests.browser.chat_page import ChatPage
+from tests.browser.chat_page import ChatPage, choose_more
 from tests.browser.looks import SIZES, look
 from tests.browser.reading import history
 
@@ -28,7 +28,7 @@ def more(tab: ChatPage, name: str) -> None:
 def test_fork_goes_on_alone_and_leads_back(tab: ChatPage, live_product: Any) -> None:
     key = live_product.seed("Plans", history(30))
     tab.open(f"/c/{key}")
-    tab.page.locator('[data-id="m11"]').get_by_role("button", name="Fork from here").click()
+    choose_more(tab, tab.page.locator('[data-id="m11"]'), "Fork from here")
     place = tab.page.locator("#place")
     expect(place).to_contain_text("Forked from Plans")
     expect(tab.page.locator("#title")).to_have_text("Fork: Plans")
@@ -50,7 +50,7 @@ def test_fork_goes_on_alone_and_leads_back(tab: ChatPage, live_product: Any) -> 
 def test_edited_answer_is_another_version_chosen_or_not(tab: ChatPage, live_product: Any) -> None:
     tab.open("/c/" + live_product.seed("Plans", history(6)))
     answer = tab.page.locator('[data-id="m1"]')
-    answer.get_by_role("button", name="Edit this answer").click()
+    choose_more(tab, answer, "Edit this answer")
     field = tab.page.get_by_role("textbox", name="Answer")
     expect(field).to_be_focused()
     check(tab.page)
@@ -58,12 +58,12 @@ def test_edited_answer_is_another_version_chosen_or_not(tab: ChatPage, live_prod
     field.fill("Never mind.")
     tab.page.keyboard.press("Escape")
     expect(answer.locator(".sibling-count")).to_have_count(0)
-    answer.get_by_role("button", name="Edit this answer").click()
+    choose_more(tab, answer, "Edit this answer")
     field.fill("A **better** answer.")
     tab.page.get_by_role("button", name="Save as a version").click()
     expect(answer.locator(".sibling-count")).to_have_text("1 / 2")
     assert len(ids(tab)) == 6  # what is shown stays
-    answer.get_by_role("button", name="Edit this answer").click()
+    choose_more(tab, answer, "Edit this answer")
     field.fill("The best answer.")
     tab.page.get_by_role("button", name="Save and continue from here").click()
     expect(tab.answers.last.locator(".sibling-count")).to_have_text("3 / 3")
@@ -73,7 +73,7 @@ def test_edited_answer_is_another_version_chosen_or_not(tab: ChatPage, live_prod
     expect(tab.answers.first.locator("strong")).to_have_text("better")
     tab.answers.first.get_by_role("button", name="Previous version").click()
     expect(tab.messages).to_have_count(6)  # all that followed is where it was
-    tab.answers.last.get_by_role("button", name="Edit this answer").click()
+    choose_more(tab, tab.answers.last, "Edit this answer")
     expect(tab.page.get_by_role("button", name="Save as a version")).to_have_count(
         0
     )  # nothing follows: one way to save

@@ -117,6 +117,38 @@ def test_file_by_button_is_sent_and_shown(tab: ChatPage) -> None:
     expect(tab.page.locator("#composer-files")).to_be_hidden()
 
 
+def paste_text(tab: ChatPage, text: str) -> bool:
+    """Paste a text; returns whether the page has taken it for something else."""
+    taken: bool = tab.page.evaluate(
+        """(text) => {
+            const data = new DataTransfer();
+            data.setData("text/plain", text);
+            const made = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+            return !document.querySelector("#composer-input").dispatchEvent(made);
+        }""",
+        text,
+    )
+    return taken
+
+
+def test_a_long_paste_becomes_a_file_and_a_text_again(tab: ChatPage) -> None:
+    assert not paste_text(tab, "x" * 20_000)
+    tab.input.fill("Look:")
+    assert paste_text(tab, "word " * 5_000)
+    chip = tab.page.locator("#composer-files .file-chip")
+    expect(chip).to_contain_text("Pasted text.txt")
+    expect(chip).to_contain_text("25 kB")
+    assert tab.input.input_value() == "Look:"
+    chip.get_by_role("button", name="Paste as text").click()
+    expect(chip).to_have_count(0)
+    assert tab.input.input_value() == "Look:\n" + "word " * 5_000
+    tab.input.fill("say: Read.")
+    assert paste_text(tab, "word " * 5_000)
+    expect(chip).to_contain_text("25 kB")
+    tab.input.press("Enter")
+    expect(tab.messages.first.locator(".file-chip")).to_contain_text("Pasted text.txt")
+
+
 def test_file_by_drop_and_by_paste(tab: ChatPage) -> None:
     drop(tab, "#main", "drop", "dropped.txt")
     expect(tab.page.locator("#composer-files .is-ready")).to_contain_text("dropped.txt")

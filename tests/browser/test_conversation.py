@@ -55,8 +55,11 @@ def test_first_message_makes_a_conversation_with_an_address_and_a_title(tab: Cha
 
 def test_answer_reports_model_tokens_and_time(tab: ChatPage) -> None:
     answer = tab.ask("say: Hello.")
-    expect(answer.locator(".meta").first).to_contain_text("scripted")
-    expect(answer.locator(".meta").first).to_contain_text("tokens")
+    facts = answer.locator(".facts")
+    expect(facts).to_have_text(re.compile(r"^\d+:\d\d"))
+    facts.click()
+    expect(answer.locator(".facts-more")).to_contain_text("scripted")
+    expect(answer.locator(".facts-more")).to_contain_text("tokens read")
 
 
 @pytest.mark.smoke

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from tests.acceptance.proxy import CuttingProxy
-from tests.browser.chat_page import ChatPage
+from tests.browser.chat_page import ChatPage, choose_more
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.looks import look
 
@@ -68,7 +68,7 @@ def test_a_slash_offers_commands_with_what_they_do(tab: ChatPage) -> None:
 def test_an_answer_that_its_owner_wrote_says_so(tab: ChatPage) -> None:
     tab.ask("say: From the model.")
     expect(tab.answers.last).not_to_contain_text("written by a person")
-    tab.answers.last.get_by_role("button", name="Edit this answer").click()
+    choose_more(tab, tab.answers.last, "Edit this answer")
     dialog = tab.page.get_by_role("dialog")
     dialog.get_by_role("textbox").fill("From me.")
     dialog.get_by_role("button", name="Save").last.click()

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Request, Route, expect
 
 from tests.browser.accessibility import check
 from tests.browser.branches import TREES, ids, text
-from tests.browser.chat_page import ChatPage
+from tests.browser.chat_page import ChatPage, choose_more
 from tests.browser.looks import SIZES, look
 from tests.browser.reading import history
 
@@ -240,7 +240,7 @@ def test_hundred_thousand_messages_with_two_hundred_branches(tab: ChatPage, live
     reads()
     tab.open(f"/c/{key}?at=b7")
     watch.start()
-    tab.page.locator('[data-id="b7"]').get_by_role("button", name="Fork from here").click()
+    choose_more(tab, tab.page.locator('[data-id="b7"]'), "Fork from here")
     expect(tab.page.locator("#place")).to_contain_text("Forked from")
     expect(tab.messages.last).to_have_attribute("data-id", "b7")
     watch.lap("fork and open the fork")

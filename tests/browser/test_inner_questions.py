@@ -52,7 +52,7 @@ def test_a_call_of_code_is_approved_at_the_call_that_runs_the_code(
     card = question(tab)
     expect(card).to_contain_text(str(paper))
     expect(tab.answers.last.locator(".question")).to_have_count(1)
-    expect(tab.page.locator("#status")).to_have_text("Waiting for your decision.")
+    expect(tab.page.locator("#status")).to_be_hidden()  # the card says it
     expect(tab.page.locator("details.tool .fold-note")).to_have_text("Waiting for approval")
     check(tab.page)
     look(tab, f"inner-question-{shape['viewport']['width']}")

@@ -95,7 +95,7 @@ def shown(tab: ChatPage) -> FrameLocator:
     return tab.page.frame_locator(".preview-frame:not(.is-coming)")
 
 
-def told(tab: ChatPage, script: str) -> Any:
+def in_frame(tab: ChatPage, script: str) -> Any:
     """What a script finds in that document."""
     return shown(tab).locator("html").evaluate(script)
 
@@ -118,14 +118,6 @@ def test_code_of_an_answer_is_shown_as_what_it_describes(open_tab: Any, live_pro
     python = tab.answers.last.locator("figure.code").filter(has=tab.page.locator("code.language-python"))
     expect(python.get_by_role("button")).to_have_text(["Wrap", "Copy"])
     assert not any("mermaid" in url or "/frame." in url for url in scripts)
-
-    tab.write("rate 15/s\n" + say("```markdown\n# It grows\n\n" + "word " * 40 + "\n\nAt last.\n```"))
-    expect(tab.page.locator(".message.is-live figure.code")).to_be_visible()
-    open_block(tab, "markdown")
-    expect(shown(tab).get_by_role("heading")).to_have_text("It grows")
-    assert "At last." not in shown(tab).locator("article").inner_text()
-    expect(shown(tab).locator("article")).to_contain_text("At last.")
-    tab.open(f"/c/{key}")
 
     panel = open_block(tab, "html")
     expect(shown(tab).get_by_role("heading")).to_have_text("Ran by itself")
@@ -150,7 +142,14 @@ def test_code_of_an_answer_is_shown_as_what_it_describes(open_tab: Any, live_pro
     expect(shown(tab).get_by_role("img", name="Sales").locator("rect")).to_have_count(2)
     open_block(tab, "svg")
     expect(shown(tab).locator("#dot")).to_be_visible()
-    assert told(tab, "() => window.pwned ?? null") is None
+    assert in_frame(tab, "() => window.pwned ?? null") is None
+
+    tab.write("rate 15/s\n" + say("```markdown\n# It grows\n\n" + "word " * 40 + "\n\nAt last.\n```"))
+    expect(tab.page.locator(".message.is-live figure.code")).to_be_visible()
+    open_block(tab, "markdown")
+    expect(shown(tab).get_by_role("heading")).to_have_text("It grows")
+    assert "At last." not in shown(tab).locator("article").inner_text()
+    expect(shown(tab).locator("article")).to_contain_text("At last.")
     tab.errors.clear()  # the policy names each thing that it refused
     assert {url.split("/")[2] for url in tab.foreign} <= {"evil.example"}
     tab.foreign.clear()
@@ -172,7 +171,7 @@ def test_a_hostile_page_reaches_nothing(open_tab: Any) -> None:
         assert {name: found[name] for name in REFUSED} == dict.fromkeys(REFUSED, "refused")
         frames = tab.page.locator(".preview-frame")
         tab.until(
-            lambda: "leaves" not in (told(tab, "() => document.title") or "")
+            lambda: "leaves" not in (in_frame(tab, "() => document.title") or "")
         )  # what it leaves for is refused by the page around it
         assert heard == []
         assert tab.page.url.split("?")[0] == address.split("?")[0]
@@ -207,12 +206,12 @@ def test_a_file_is_previewed_with_its_versions_and_the_network_only_when_allowed
     expect(shown(tab).locator("#b")).to_have_text("one there")
     assert reached == ["https://elsewhere.example/a"]
 
-    told(tab, "() => scrollTo(0, 700)")
+    in_frame(tab, "() => scrollTo(0, 700)")
     changed = {"path": "/page.html", "content": "<div id=b style=height:3000px>two</div>"}
     tab.ask(f"call tool write {json.dumps(changed)}\nsay: Written.")
     expect(tab.page.locator(".preview-frame")).to_have_count(1)
     tab.until(lambda: shown(tab).locator("#b").inner_text() == "two")
-    assert told(tab, "() => scrollY") == 700
+    assert in_frame(tab, "() => scrollY") == 700
     panel.get_by_role("button", name="Versions").click()
     panel.get_by_role("button", name="Until").click()
     expect(shown(tab).locator("#b")).to_contain_text("one")

@@ -211,7 +211,7 @@ def test_forced_colours_leave_focus_and_marks_visible(open_tab: OpenTab) -> None
 
 def test_what_an_answer_took_opens_without_a_mouse(tab: ChatPage) -> None:
     answer = tab.ask("say: Hello.")
-    facts = answer.get_by_role("button", name="tokens")
+    facts = answer.locator(".facts")
     expect(answer.locator(".facts-more")).to_be_hidden()
     facts.press("Enter")
     expect(facts).to_have_attribute("aria-expanded", "true")

@@ -146,7 +146,7 @@ Deno.test("questions of the last answer are counted, and all can be answered at 
   const ask = call("c", "approval-requested");
   const withCalls = (parts: Part[], more: Partial<StatusFields> = {}) =>
     statusOf(state({ messages: [message("a", { role: "assistant", parts })], ...more }), none);
-  same([withCalls([ask])?.text, withCalls([ask])?.actions], ["Waiting for your decision.", []]);
+  same(withCalls([ask]), null); // its card says it
   const two = withCalls([ask, { ...ask, state: "output-available" }, ask]);
   same(two?.text, "2 calls are waiting for your decision.");
   same(two?.actions?.map((action) => action.label), ["Allow all 2", "Decline all"]);
@@ -162,8 +162,14 @@ Deno.test("questions of the last answer are counted, and all can be answered at 
 Deno.test("a failure gives its reason, what to do about it, and another try where one may write", () => {
   const failed = { error: "No.", code: "model_auth" };
   const said = statusOf(state({ failed }), none);
-  same([said?.kind, said?.text, said?.actions?.length], ["error", "The answer failed: No.", 1]);
-  same(said?.detail?.includes("key"), true);
+  same([said?.kind, said?.reason, said?.actions?.map(({ label }) => label)], [
+    "error",
+    "No.",
+    ["Try again", "Try with another model"],
+  ]);
+  same(said?.text.includes("key"), true);
+  const unknown = statusOf(state({ failed: { error: "No.", code: "" } }), none);
+  same([unknown?.text, unknown?.actions?.length], ["The answer failed: No.", 1]);
   same(statusOf(state({ failed, instance: instance({ isReadOnly: true }) }), none)?.actions, []);
   same(textOf({ failed: { error: "" } }), "The answer failed.");
   const paused = statusOf(state({ failed: { error: "Cut.", code: "paused" } }), none);
@@ -193,8 +199,7 @@ Deno.test("a question about a call that code makes leads to the approvals, unles
   same(statusOf(state({ running }), none)?.actions, undefined); // something else that is called so
   running.waits = [{ kind: "approval", label: "Pay 5 €?", callId: "c" }];
   const messages = [message("a", { role: "assistant", parts: [call("c", "input-available")] })];
-  const beside = statusOf(state({ running, instance, messages }), none);
-  same([beside?.text, beside?.actions], ["Waiting for your decision.", []]); // its card says what about
+  same(statusOf(state({ running, instance, messages }), none), null); // its card says it
   running.waits = [{ kind: "approval", label: "" }];
   same(statusOf(state({ running, instance }), none)?.text, "Waiting for your decision.");
 });

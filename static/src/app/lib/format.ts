@@ -112,9 +112,7 @@ export function fileSize(bytes: number): string {
 /** A cost as people read it: cents and whole amounts with two digits, less with what it takes to see it. US dollars. */
 export function money(amount: string | number): string {
   const value = Number(amount);
-  const digits = value >= 0.1 || value === 0 ? 2 : value >= 0.001 ? 4 : 6;
-  const options = { minimumFractionDigits: 2, maximumFractionDigits: digits };
-  return number(value, { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol", ...options });
+  return dollars(value, 2, value >= 0.1 || value === 0 ? 2 : value >= 0.001 ? 4 : 6);
 }
 
 /** A cost that is an estimate: no more than two digits of it mean anything. */
@@ -126,6 +124,24 @@ export const roughMoney = (amount: string | number): string =>
     maximumSignificantDigits: 2,
   });
 
+/** The same with as many digits for each small cost, for costs that stand below each other. */
+function evenMoney(amount: string | number): string {
+  const value = Number(amount);
+  if (value < LEAST) return t("common.less-than", { amount: dollars(LEAST, 4, 4) });
+  return value >= 0.1 ? dollars(value, 2, 2) : dollars(value, 4, 4);
+}
+
+const LEAST = 0.0001;
+
+const dollars = (value: number, fewest: number, most: number): string =>
+  number(value, {
+    style: "currency",
+    currency: "USD",
+    currencyDisplay: "narrowSymbol",
+    minimumFractionDigits: fewest,
+    maximumFractionDigits: most,
+  });
+
 /** What a conversation took so far. */
 export function usageFacts(
   { total }: { total: { input_tokens: number; output_tokens: number; cost?: string | null } },
@@ -135,18 +151,17 @@ export function usageFacts(
   return Number(total.cost) > 0 ? t("message.usage-cost", { usage, cost: money(total.cost!) }) : usage;
 }
 
-/** What a turn took: `short` for the line under an answer, `long` for its details. */
+/** What a turn took: `short` for the line under an answer (how it ended, its cost), `long` for its details. */
 export function turnFacts(turn: TurnFacts): { short: string; long: string } {
   const read = turn.input_tokens ?? 0;
   const written = turn.output_tokens ?? 0;
   const short = [
     ["cancelled", "aborted"].includes(turn.status) && t("message.stopped"),
-    turn.model,
-    read + written > 0 && t("message.tokens", { count: read + written }),
-    (turn.duration_ms ?? 0) > 0 && duration(turn.duration_ms!),
-    Number(turn.cost) > 0 && money(turn.cost!),
+    Number(turn.cost) > 0 && evenMoney(turn.cost!),
   ];
   const long = [
+    turn.model,
+    (turn.duration_ms ?? 0) > 0 && duration(turn.duration_ms!),
     tokensRead(read, turn.cached_tokens ?? 0),
     tokensWritten(written, turn.reasoning_tokens ?? 0),
     (turn.step_count ?? 0) > 1 && t("message.steps", { count: turn.step_count! }),

@@ -83,7 +83,7 @@ function marksOf(chart: Chart, along: (place: number) => number, up: (value: num
   return series.map(({ name, values }, number) => {
     const group = make("g", { class: `chart-series chart-${number % 6}` });
     const points = values.flatMap((value, index) => (value === null ? [] : [{ value, x: along(at[index]), index }]));
-    const told = (index: number, value: number) =>
+    const titled = (index: number, value: number) =>
       make("title", {}, `${chart.places[index]}${series.length > 1 ? `, ${name}` : ""}: ${amountText(value)}`);
     if (mark === "bar") {
       for (const { value, x, index } of points) {
@@ -93,7 +93,7 @@ function marksOf(chart: Chart, along: (place: number) => number, up: (value: num
           make(
             "rect",
             { x: left, y: top, width: wide, height: Math.max(1, bottom - top), rx: 2 },
-            told(index, value),
+            titled(index, value),
           ),
         );
       }
@@ -107,7 +107,7 @@ function marksOf(chart: Chart, along: (place: number) => number, up: (value: num
     }
     if (mark !== "point") group.append(make("path", { class: "chart-line", d: line }));
     for (const { value, x, index } of points) {
-      group.append(make("circle", { cx: x, cy: up(value), r: mark === "point" ? 4 : 2.5 }, told(index, value)));
+      group.append(make("circle", { cx: x, cy: up(value), r: mark === "point" ? 4 : 2.5 }, titled(index, value)));
     }
     return group;
   });

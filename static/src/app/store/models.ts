@@ -20,6 +20,11 @@ function chosen(raw: RawInstance): Pick<Instance, "modelChoice" | "model" | "mod
 export class Models extends Store {
   /** Why the models could not be read; empty when they could. */
   error = "";
+  /** Grows with each wish that the models are shown. */
+  wishes = 0;
+  /** What is done once one of them was chosen; null for nothing. */
+  then: (() => unknown) | null = null;
+  #wished: (() => unknown) | null = null;
   #lists = new Map<string, ModelFacts[]>();
   #reading = new Set<string>();
   #api: Api;
@@ -33,6 +38,19 @@ export class Models extends Store {
   of(agent: string): readonly ModelFacts[] {
     if (!this.#lists.has(agent)) this.#read(agent);
     return this.#lists.get(agent) ?? [];
+  }
+
+  /** Show them, and do this when one was chosen. */
+  wish(then: () => unknown): void {
+    this.#wished = then;
+    this.wishes += 1;
+    this.changed();
+  }
+
+  /** They are shown: because of a wish, or for nothing but a choice. */
+  shown(): void {
+    this.then = this.#wished;
+    this.#wished = null;
   }
 
   /** Read the models of an agent again, after an error. */

@@ -15,6 +15,7 @@ export interface StatusAction {
   name:
     | "reload"
     | "retryFailed"
+    | "otherModel"
     | "compactAgain"
     | "dismissCompaction"
     | "showSummary"
@@ -29,6 +30,8 @@ export interface Status {
   kind: "wait" | "error" | "ask" | "note";
   text: string;
   detail?: string;
+  /** What those who run the server read of it. */
+  reason?: string;
   actions?: StatusAction[];
 }
 
@@ -60,6 +63,17 @@ const HINTS: { readonly [code: string]: MessageKey } = {
   output_invalid: "status.hint-output-invalid",
   stream_stalled: "status.hint-stream-stalled",
 };
+/** Another model may do what this one did not. */
+const OF_MODEL: ReadonlySet<string> = new Set([
+  "context_overflow",
+  "model_auth",
+  "model_rejected",
+  "network_lost",
+  "output_invalid",
+  "overloaded",
+  "rate_limited",
+  "stream_stalled",
+]);
 const RETRY_REASONS: { readonly [code: string]: MessageKey } = {
   rate_limited: "status.retry-rate-limited",
   overloaded: "status.retry-overloaded",
@@ -136,11 +150,12 @@ function runningStatus(
 const isShown = (messages: readonly Message[], { callId }: Wait): boolean =>
   messages.slice(-2).some(({ parts }) => parts.some((part) => isTool(part) && part.toolCallId === callId));
 
-function approvalStatus({ label }: Wait, isHere: boolean): Status {
+function approvalStatus({ label }: Wait, isHere: boolean): Status | null {
+  if (isHere) return null; // its card says it
   return {
     kind: "ask",
-    text: label && !isHere ? t("status.decide-about", { what: label }) : t("status.decide", { count: 1 }),
-    actions: isHere ? [] : [{ name: "openApprovals", label: t("status.open-approvals") }],
+    text: label ? t("status.decide-about", { what: label }) : t("status.decide", { count: 1 }),
+    actions: [{ name: "openApprovals", label: t("status.open-approvals") }],
   };
 }
 
@@ -197,11 +212,14 @@ function loadStatus(error: Error): Status {
 }
 
 function failedStatus({ error, code = "" }: Failure, isReadOnly: boolean): Status {
-  const text = error ? t("status.failed-because", { reason: error }) : t("status.failed");
-  const detail = t(HINTS[code] ?? "status.failed-hint");
+  const hint = HINTS[code];
   const again = tryAgain("retryFailed");
   if (code === PAUSED) again.label = t("status.resume");
-  return { kind: "error", text, detail, actions: isReadOnly ? [] : [again] };
+  const other: StatusAction[] = OF_MODEL.has(code) ? [{ name: "otherModel", label: t("status.other-model") }] : [];
+  const actions = isReadOnly ? [] : [again, ...other];
+  if (hint) return { kind: "error", text: t(hint), reason: error, actions };
+  const text = error ? t("status.failed-because", { reason: error }) : t("status.failed");
+  return { kind: "error", text, detail: t("status.failed-hint"), actions };
 }
 
 const dismiss = (): StatusAction => ({ name: "dismissCompaction", label: t("status.dismiss") });
@@ -223,7 +241,7 @@ function compactionStatus(reason: string, isReadOnly: boolean): Status {
 
 function questionStatus(open: readonly ToolPart[], isReadOnly: boolean): Status | null {
   const count = open.length;
-  if (!count || isReadOnly) return null;
+  if (count < 2 || isReadOnly) return null; // the card of a single one says it all
   const allowed = allowable(open).length;
   const all: StatusAction[] = [{ name: "denyAll", label: t("status.decline-all") }];
   if (allowed > 1) all.unshift({ name: "approveAll", label: t("status.allow-all", { count: allowed }) });
@@ -231,6 +249,6 @@ function questionStatus(open: readonly ToolPart[], isReadOnly: boolean): Status 
     kind: "ask",
     text: t("status.decide", { count }),
     detail: t("status.decide-hint"),
-    actions: count > 1 ? all : [],
+    actions: all,
   };
 }

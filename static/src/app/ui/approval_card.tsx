@@ -77,7 +77,9 @@ export function ApprovalCard(props: ApprovalCardProps) {
         <p class="asked-by" dir="auto">{t("servers.asks", { server: withoutTricks(title) })}</p>
       )}
       {!props.choices.length && (
-        <p class="question-text" dir="auto">{withoutTricks(sentence || t("approvals.question", { title }))}</p>
+        <p class="question-text" dir="auto">
+          {withoutTricks(!isEdited && sentence || t("approvals.question", { title }))}
+        </p>
       )}
       {props.risk && <p class={`question-risk is-${props.risk}`}>{t(RISKS[props.risk])}</p>}
       {props.why === "doom_loop" && <p class="question-because">{t("approvals.loop")}</p>}

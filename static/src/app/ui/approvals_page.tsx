@@ -1,8 +1,9 @@
 // All calls that wait for this person's decision, in every conversation: the newest first, those of one conversation together.
 
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { timeLabel } from "../lib/format.ts";
-import { formatCount, t } from "../lib/i18n.ts";
+import { formatCount, type MessageKey, t } from "../lib/i18n.ts";
+import { withoutTricks } from "../lib/readable.ts";
 import { follow } from "../lib/store.ts";
 import type { App } from "../store/app.ts";
 import type { Approval } from "../store/approvals.ts";
@@ -22,7 +23,8 @@ export function ApprovalsPage({ isCovered = false }: { isCovered?: boolean }) {
   const body = useRef<HTMLDivElement>(null);
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => title.current!.focus(), []);
-  const keepFocus = useNextFocus(body, title);
+  const [decided, setDecided] = useState<readonly Decided[]>([]);
+  const keepFocus = useNextFocus(body, title, (each) => setDecided((others) => [...others, each]));
   const groups = groupsOf(approvals.items);
   return (
     <section id="main" class="main approvals" aria-labelledby="title" inert={isCovered}>
@@ -43,6 +45,7 @@ export function ApprovalsPage({ isCovered = false }: { isCovered?: boolean }) {
               decide={(item, decision) => keepFocus(app, item, decision)}
             />
           ))}
+          {decided.length > 0 && <DecidedList app={app} decided={decided} />}
           <ShowMore
             id="more-approvals"
             label={t("common.show-more")}
@@ -52,6 +55,45 @@ export function ApprovalsPage({ isCovered = false }: { isCovered?: boolean }) {
           />
         </div>
       </div>
+    </section>
+  );
+}
+
+/** A call that was decided here. */
+interface Decided {
+  item: Approval;
+  decision: Decision;
+}
+
+function outcomeOf({ approved, editedInput, always, deniesAll }: Decision): MessageKey {
+  if (!approved) return deniesAll ? "approvals.was-declined-all" : "approvals.was-declined";
+  if (always) return "approvals.was-allowed-always";
+  return editedInput ? "approvals.was-allowed-edited" : "approvals.was-allowed";
+}
+
+/** What became of the calls that were decided while one was here. */
+function DecidedList({ app, decided }: { app: App; decided: readonly Decided[] }) {
+  return (
+    <section class="approvals-decided" aria-labelledby="approvals-decided">
+      <h2 id="approvals-decided">{t("approvals.decided")}</h2>
+      <ul>
+        {decided.map(({ item, decision }) => (
+          <li key={item.call_id}>
+            <Icon name={decision.approved ? "check" : "close"} />
+            <div>
+              <p>{t(outcomeOf(decision))}</p>
+              <p class="muted" dir="auto">{withoutTricks(item.sentence || item.tool_title || item.tool)}</p>
+              {decision.reason && <p class="muted" dir="auto">“{decision.reason}”</p>}
+            </div>
+            <FollowLink
+              href={app.router.address({ page: "conversation", id: item.instance_id, place: null })}
+              go={() => app.open(item.instance_id)}
+            >
+              {t("approvals.open")}
+            </FollowLink>
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }
@@ -166,7 +208,11 @@ function Item({ app, item, decide }: { app: App; item: Approval; decide: (decisi
  * Decides, and takes the focus to the call that stands where the decided one stood, or to the heading when none is left: the
  * button that was pressed is gone.
  */
-function useNextFocus(body: { current: HTMLElement | null }, heading: { current: HTMLElement | null }) {
+function useNextFocus(
+  body: { current: HTMLElement | null },
+  heading: { current: HTMLElement | null },
+  note: (decided: Decided) => void,
+) {
   const left = useRef<{ id: string; index: number } | null>(null);
   const cards = () => [...body.current!.querySelectorAll<HTMLElement>("[data-call]")];
   useLayoutEffect(() => {
@@ -182,6 +228,7 @@ function useNextFocus(body: { current: HTMLElement | null }, heading: { current:
     if (isStored) {
       app.announcer.say(t(decision.approved ? "approvals.allowed" : "approvals.declined"));
       app.approvals.drop(item.call_id);
+      note({ item, decision });
       if (decision.always || decision.deniesAll) app.approvals.refreshSoon(); // others are settled as well
     } else app.approvals.refresh(); // another window may have decided
     return isStored;

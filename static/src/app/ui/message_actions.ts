@@ -14,6 +14,8 @@ export interface MessageAction {
   run: () => unknown;
   /** Said for a moment when it is done. */
   done?: string;
+  /** In the menu of an answer: what one does with it now and then. */
+  isRare?: boolean;
 }
 
 /** `whole`: the messages that are one answer, this one last. All but copying acts on this one. */
@@ -41,11 +43,13 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
     isOwn(instance) && !instance.isReadOnly && isAnswer && textOf(message) !== "" && {
       icon: "edit",
       label: t("message.edit-this-answer"),
+      isRare: true,
       run: () => void app.branching.editAnswer(message),
     },
     isOwn(instance) && !instance.isReadOnly && instance.id !== "" && {
       icon: "fork",
       label: t("message.fork"),
+      isRare: isAnswer,
       run: () => void app.branching.fork(message),
     },
     isOwn(instance) && instance.id !== "" && !instance.parentId && !place && {
@@ -56,6 +60,7 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
     instance.id !== "" && {
       icon: "link",
       label: t("message.copy-link"),
+      isRare: isAnswer,
       run: () => app.copy(linkTo(message.id)),
       done: t("message.link-copied"),
     },

@@ -5,6 +5,7 @@ import { fullTime, timeLabel, turnFacts, usageFacts } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { isCompact } from "../lib/media.ts";
 import type { Pending } from "../store/rows.ts";
+import { openQuestions } from "../store/runs.ts";
 import { turnOf } from "../store/turn_sum.ts";
 import type { Limit, Message, TurnFacts } from "../store/types.ts";
 import { Icon, IconButton } from "./icon.tsx";
@@ -79,6 +80,7 @@ export function MessageFoot({ context, message, earlier, isContinued }: FootProp
   for (const item of [...earlier, message]) context.conversation.revision(item.id); // each announces its own changes
   if (isContinued) return null; // the end of the answer has it
   if (message.isLive) return <div class="message-foot" />;
+  if (isAsked(context, message)) return null; // what it asks comes first
   const whole = [...earlier, message];
   const actions = actionsOf(context, message, whole);
   const switches = whole.filter((item) => item.siblings.length > 1);
@@ -86,15 +88,18 @@ export function MessageFoot({ context, message, earlier, isContinued }: FootProp
   return (
     <>
       {message.role === "assistant" && <ChangedLine context={context} whole={whole} />}
-      <div class="message-foot">
+      <div class={message.role === "assistant" ? "message-foot" : "message-foot is-quiet"}>
         {switches.map((item) => <Siblings key={item.id} context={context} message={item} />)}
-        {isCompact.value
-          ? <More actions={actions} />
-          : actions.map((action) => <Action key={action.icon} {...action} />)}
-        {turn && <Facts context={context} turn={turn} />}
+        {isCompact.value ? <More actions={actions} /> : (
+          <>
+            {actions.filter(({ isRare }) => !isRare).map((action) => <Action key={action.icon} {...action} />)}
+            <More actions={actions.filter(({ isRare }) => isRare)} />
+          </>
+        )}
+        {turn && <Facts context={context} turn={turn} at={message.createdAt} />}
         {!!message.metadata.writtenBy && <span class="meta">{t("message.by-person")}</span>}
         {!!message.metadata.schedule && <span class="meta">{t("message.scheduled")}</span>}
-        {message.createdAt && (
+        {message.createdAt && !turn && (
           <time class="meta when" dateTime={message.createdAt} title={fullTime(message.createdAt)}>
             {timeLabel(message.createdAt)}
           </time>
@@ -103,6 +108,10 @@ export function MessageFoot({ context, message, earlier, isContinued }: FootProp
     </>
   );
 }
+
+/** Whether this is what the conversation waits with: a person is to decide. */
+const isAsked = ({ conversation }: Parts, message: Message): boolean =>
+  conversation.messages.at(-1) === message && openQuestions(conversation).length > 0;
 
 /** How many files the answer changed, as the server counted them; it opens the panel at them. Of several turns some may be the same. */
 function ChangedLine({ context, whole }: { context: Parts; whole: readonly Message[] }) {
@@ -169,11 +178,12 @@ function More({ actions }: { actions: readonly MessageAction[] }) {
 }
 
 /** What the answer took; it opens to the figures behind it and those of the whole conversation. */
-function Facts({ context, turn }: { context: Parts; turn: TurnFacts }) {
+function Facts({ context, turn, at }: { context: Parts; turn: TurnFacts; at: string | null }) {
   const [isOpen, setOpen] = useState(false);
   const [usage, setUsage] = useState("");
   const { short, long } = turnFacts(turn);
-  if (!short) return null;
+  const shown = [at && timeLabel(at), short].filter(Boolean).join(" · ");
+  if (!shown) return null;
   const toggle = async () => {
     setOpen(!isOpen);
     if (isOpen) return;
@@ -185,7 +195,9 @@ function Facts({ context, turn }: { context: Parts; turn: TurnFacts }) {
   };
   return (
     <>
-      <button type="button" class="meta facts" aria-expanded={isOpen} onClick={toggle}>{short}</button>
+      <button type="button" class="meta facts" title={t("message.facts")} aria-expanded={isOpen} onClick={toggle}>
+        {shown}
+      </button>
       <p class="facts-more" hidden={!isOpen}>{usage ? t("message.facts-and-usage", { facts: long, usage }) : long}</p>
     </>
   );

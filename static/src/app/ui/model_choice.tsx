@@ -39,6 +39,7 @@ export function Choice({ conversation, offered, close }: ChoiceProps) {
     if (!(await choose(fitting(choice, model)))) return;
     app.announcer.say(t("choice.chosen", { model: model.title }));
     close();
+    app.models.then?.();
   };
   return (
     <>

@@ -19,6 +19,9 @@ export function ModelPicker() {
   useEffect(() => {
     if (instance.id && !instance.model) models.learn(conversation);
   }, [instance.id]);
+  useEffect(() => {
+    if (models.wishes) document.getElementById("choose-model")?.click();
+  }, [models.wishes]);
   const offered = models.of(instance.agent);
   const name = instance.model || instance.modelChoice?.model || "";
   const shown = models.find(instance.agent, name)?.title || shortName(name) || siteModel(app.boot.model);
@@ -37,6 +40,7 @@ export function ModelPicker() {
       role="dialog"
       class="picker model-picker"
       prepare={Choice.load}
+      onOpen={() => models.shown()}
       button={{
         id: "choose-model",
         class: "quiet model-button",

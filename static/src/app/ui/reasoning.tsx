@@ -13,13 +13,17 @@ interface Props {
   paint: (change: () => void) => void;
 }
 
+const BRIEF_MS = 1_000;
+
 export function Reasoning({ part, isLive: isMessageLive, paint }: Props) {
   const isLive = isMessageLive && part.state !== "done";
   const ms = reasoningTime(part);
   const label = isLive
     ? t("message.thinking")
-    : ms
+    : ms >= BRIEF_MS
     ? t("message.thought-for", { time: duration(ms) })
+    : ms
+    ? t("message.thought-briefly")
     : t("message.thought");
   return (
     <Fold

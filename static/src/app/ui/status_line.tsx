@@ -2,9 +2,11 @@
 // not each second.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { App } from "../store/app.ts";
 import type { Conversation } from "../store/conversation.ts";
+import { isOwn } from "../store/instances.ts";
 import { type Status, type StatusAction, statusOf } from "../store/status.ts";
 import { Icon } from "./icon.tsx";
 import type { Reader } from "./reader.ts";
@@ -30,6 +32,8 @@ export function StatusLine({ app, conversation, reader }: Props) {
     return () => clearInterval(timer);
   }, [isCounting]);
   const status = statusOf(conversation, follow(app.outbox), follow(app.summaries));
+  const hasOther = isOwn(conversation.instance) && follow(app.models).of(conversation.instance.agent).length > 1;
+  const actions = (status?.actions ?? []).filter(({ name }) => name !== "otherModel" || hasOther);
   useSpoken(app, conversation, status);
   useNotice(app, reader, status);
   return (
@@ -41,9 +45,15 @@ export function StatusLine({ app, conversation, reader }: Props) {
             <span>{status.text}</span>
           </p>
           {status.detail && <p class="muted">{status.detail}</p>}
-          {Boolean(status.actions?.length) && (
+          {status.reason && (
+            <details class="status-reason">
+              <summary>{t("status.details")}</summary>
+              <p dir="auto">{status.reason}</p>
+            </details>
+          )}
+          {Boolean(actions.length) && (
             <p class="status-actions">
-              {status.actions!.map(({ name, label }) => (
+              {actions.map(({ name, label }) => (
                 <button
                   key={name}
                   type="button"
@@ -71,6 +81,7 @@ function act(name: StatusAction["name"], app: App, conversation: Conversation, r
   const actions: Record<StatusAction["name"], () => unknown> = {
     reload: () => conversation.refresh(),
     retryFailed: () => sending.retryFailed(),
+    otherModel: () => app.models.wish(() => sending.retryFailed()),
     compactAgain: () => summaries.again(),
     dismissCompaction: () => {
       summaries.dismiss();

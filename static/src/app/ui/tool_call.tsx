@@ -41,6 +41,14 @@ export function ToolCall({ context, message, part, isLast, opened }: Props) {
   const isElsewhere = part.state === "input-available" && !isLive && isLast;
   const isOpen = isLive && !isSettled(part);
   const id = part.toolCallId;
+  const isAsking = part.state === "approval-requested"; // then its card says all of it
+  if (isAsking) {
+    return (
+      <div class="tool-call">
+        <Question context={context} part={part} />
+      </div>
+    );
+  }
   return (
     <div class="tool-call">
       <Fold
@@ -55,7 +63,7 @@ export function ToolCall({ context, message, part, isLast, opened }: Props) {
       >
         {() => <ToolBody context={context} part={part} />}
       </Fold>
-      {(part.state === "approval-requested" || isElsewhere) && <Question context={context} part={part} />}
+      {isElsewhere && <Question context={context} part={part} />}
     </div>
   );
 }
