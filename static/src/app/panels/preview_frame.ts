@@ -22,8 +22,10 @@ interface Listeners {
 interface Frame {
   element: HTMLIFrameElement;
   content: Content;
-  /** It has said once that it takes a text. A document that comes back by itself gets nothing. */
+  /** It has said once that it takes a text. */
   isReady: boolean;
+  /** Its document led elsewhere, and to an empty one: that gets nothing. */
+  isGone: boolean;
   end: () => void;
 }
 
@@ -73,7 +75,7 @@ export class PreviewFrame {
   show(content: Content): void {
     const { kind, text, isNetworked } = content;
     const frame = this.#coming ?? this.#front;
-    const isAlike = frame && frame.content.kind === kind && frame.content.isNetworked === isNetworked;
+    const isAlike = frame && !frame.isGone && frame.content.kind === kind && frame.content.isNetworked === isNetworked;
     if (isAlike && frame.content.text === text) return;
     // A document that runs scripts is made anew; ours takes another text.
     if (isAlike && kind !== "html") {
@@ -94,7 +96,7 @@ export class PreviewFrame {
     element.dataset.kind = content.kind;
     element.src = `${this.#base}${content.kind}${content.isNetworked ? "?network=1" : ""}`;
     this.#holder.append(element);
-    const frame = { element, content, isReady: false, end: begin() };
+    const frame = { element, content, isReady: false, isGone: false, end: begin() };
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#coming === frame && this.#swap(""), PATIENCE_MS);
     return frame;
@@ -119,6 +121,8 @@ export class PreviewFrame {
     if (said.preview === "ready" && !frame.isReady) {
       frame.isReady = true;
       this.#send(frame);
+    } else if (said.preview === "ready") {
+      frame.isGone = true;
     } else if (said.preview === "drawn") {
       if (frame === this.#coming) this.#swap("");
       else this.#on.shown("");
