@@ -16,7 +16,7 @@ WRITE = 'call tool write {"path": "/note.txt", "content": "x"}\nsay: Written.'
 
 def attach(tab: ChatPage, name: str = "letter.txt") -> None:
     tab.page.locator("#file-input").set_input_files({"name": name, "mimeType": "text/plain", "buffer": b"Dear all,"})
-    expect(tab.page.get_by_role("list", name="Files to send")).to_contain_text(name[:20])
+    expect(tab.page.locator("#composer-files .file-chip.is-ready", has_text=name[:20])).to_be_visible()
 
 
 def bar(tab: ChatPage) -> Locator:

@@ -61,10 +61,7 @@ def rich_history(count: int) -> list[dict[str, Any]]:
 
 ORDER = """() => {
     window.dressed = [];
-    const isSeen = (element) => {
-        const place = element.getBoundingClientRect();
-        return place.bottom > 0 && place.top < innerHeight;
-    };
+    const isSeen = (element) => element.checkVisibility({ contentVisibilityAuto: true });
     new MutationObserver((list) => list.forEach(({ target }) => {
         if (target.matches?.(".math.is-shown")) dressed.push(isSeen(target));
     })).observe(document, { subtree: true, attributes: true, attributeFilter: ["class"] });

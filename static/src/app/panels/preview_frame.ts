@@ -55,6 +55,12 @@ export class PreviewFrame {
   #timer = 0;
   #scroll = { x: 0, y: 0 };
 
+  /** The page has taken other colours. */
+  readonly #theme = new MutationObserver(() => {
+    const frame = this.#front;
+    if (frame?.isReady && !frame.isGone && frame.content.kind !== "html") this.#send(frame);
+  });
+
   /** `base`: the address of all frames. */
   constructor(holder: HTMLElement, { base, title, on }: { base: string; title: string; on: Listeners }) {
     this.#holder = holder;
@@ -62,10 +68,12 @@ export class PreviewFrame {
     this.#title = title;
     this.#on = on;
     addEventListener("message", this.#hear);
+    this.#theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   }
 
   dispose(): void {
     removeEventListener("message", this.#hear);
+    this.#theme.disconnect();
     clearTimeout(this.#timer);
     for (const frame of [this.#front, this.#coming]) frame && this.#remove(frame);
     this.#front = this.#coming = null;

@@ -4,7 +4,7 @@ import { formatLocale, t } from "../lib/i18n.ts";
 import { type Chart, readChart, stepsOf } from "./chart_spec.ts";
 
 const [WIDTH, HEIGHT] = [640, 360];
-const SIDE = { top: 16, right: 16, bottom: 56, left: 64 };
+const SIDE = { top: 32, right: 16, bottom: 56, left: 64 };
 const INNER = { width: WIDTH - SIDE.left - SIDE.right, height: HEIGHT - SIDE.top - SIDE.bottom };
 const MOST_LABELS = 10;
 const LONGEST_LABEL = 14;
@@ -57,7 +57,7 @@ function drawingOf(chart: Chart): Node {
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": name },
     ...lines,
     ...placesOf(chart, along),
-    make("text", { class: "chart-title", x: SIDE.left, y: 11 }, chart.yTitle),
+    make("text", { class: "chart-title", x: SIDE.left, y: 16 }, chart.yTitle),
     make(
       "text",
       { class: "chart-title", x: SIDE.left + INNER.width / 2, y: HEIGHT - 10, "text-anchor": "middle" },

@@ -24,10 +24,13 @@ const tell = (said: Said): void => parent.postMessage(said, "*");
 /** Draw each text that comes. `draw` returns what stands in the page then; what it throws is said. */
 export function stage(draw: (text: string) => readonly Node[] | Promise<readonly Node[]>): void {
   let asked = 0;
-  addEventListener("message", async (event) => {
-    if (event.source !== parent || event.origin !== location.origin) return;
+  let last: Shown | null = null;
+  addEventListener("message", (event) => {
+    if (event.source === parent && event.origin === location.origin) show(last = event.data as Shown);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => last && show(last));
+  async function show({ text, theme, language, direction, texts }: Shown): Promise<void> {
     const mine = ++asked;
-    const { text, theme, language, direction, texts } = event.data as Shown;
     const root = document.documentElement;
     root.lang = language;
     root.dir = direction;
@@ -44,7 +47,7 @@ export function stage(draw: (text: string) => readonly Node[] | Promise<readonly
     } catch (error) {
       if (mine === asked) tell({ preview: "failed", reason: error instanceof Error ? error.message : String(error) });
     }
-  });
+  }
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
     if (!link || !event.isTrusted) return;
