@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import FrameLocator, Locator, expect
+from playwright.sync_api import Dialog, FrameLocator, Locator, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.files_panel import Files
@@ -156,12 +156,17 @@ def test_code_of_an_answer_is_shown_as_what_it_describes(open_tab: Any, live_pro
 
 
 def test_a_hostile_page_reaches_nothing(open_tab: Any) -> None:
-    with listening() as (port, heard):
+    with listening() as (port, requests):
         tab: ChatPage = open_tab("/c/new")
-        pages, downloads, dialogs = [tab.page], [], []
-        tab.page.context.on("page", lambda page: pages.append(page))
-        tab.page.on("download", lambda download: downloads.append(download))
-        tab.page.on("dialog", lambda dialog: dialogs.append(dialog) or dialog.dismiss())
+        opened: list[object] = []
+
+        def refuse(dialog: Dialog) -> None:
+            opened.append(dialog.message)
+            dialog.dismiss()
+
+        tab.page.context.on("page", opened.append)
+        tab.page.on("download", opened.append)
+        tab.page.on("dialog", refuse)
         tab.ask(say("```html\n" + ATTACK.replace("PORT", str(port)) + "\n```"))
         address = tab.page.url
         open_block(tab, "html")
@@ -173,9 +178,9 @@ def test_a_hostile_page_reaches_nothing(open_tab: Any) -> None:
         tab.until(
             lambda: "leaves" not in (in_frame(tab, "() => document.title") or "")
         )  # what it leaves for is refused by the page around it
-        assert heard == []
+        assert requests == []
         assert tab.page.url.split("?")[0] == address.split("?")[0]
-        assert (pages, downloads, dialogs) == ([tab.page], [], [])
+        assert opened == []  # no window, no download, no dialog
         expect(frames).to_have_count(1)
         expect(tab.input).to_be_enabled()
         expect(tab.page.get_by_text("This can’t be shown")).to_have_count(0)
