@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.files_people_bring import FOLDER
 
@@ -115,6 +116,22 @@ def test_file_by_button_is_sent_and_shown(tab: ChatPage) -> None:
     expect(image).to_have_attribute("alt", "Image: dot.png")
     assert image.evaluate("image => image.complete && image.naturalWidth") == 1
     expect(tab.page.locator("#composer-files")).to_be_hidden()
+
+
+def test_pictures_are_shown_over_the_whole_page(tab: ChatPage) -> None:
+    pictures = [{"name": f"dot{n}.png", "mimeType": "image/png", "buffer": PNG} for n in (1, 2)]
+    tab.page.locator("#file-input").set_input_files(pictures)  # type: ignore[arg-type]  # plain dicts
+    expect(tab.page.locator("#composer-files .is-ready")).to_have_count(2)
+    tab.ask("Two dots\nsay: I see.")
+    tab.page.get_by_role("link", name="Image: dot2.png").click()
+    dialog = tab.page.get_by_role("dialog", name="dot2.png")
+    expect(dialog).to_contain_text("2 of 2")
+    tab.page.keyboard.press("ArrowRight")
+    expect(tab.page.get_by_role("dialog", name="dot1.png")).to_contain_text("1 of 2")
+    check(tab.page)
+    tab.page.keyboard.press("Escape")
+    expect(tab.page.get_by_role("dialog")).to_have_count(0)
+    expect(tab.page.get_by_role("link", name="Image: dot2.png")).to_be_focused()
 
 
 def paste_text(tab: ChatPage, text: str) -> bool:
