@@ -55,6 +55,7 @@ STYLES = (
     "runs.css",
     "files.css",
     "extras.css",
+    "selection.css",
     "sharing.css",
     "notifications.css",
     "threads.css",

@@ -8,7 +8,7 @@ import takes no zip, one JSON list. One conversation at a time is in memory.
 import base64
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import IO, Final, cast
 
@@ -86,13 +86,20 @@ def export_conversation(
 
 
 def export_all(
-    owner_id: int, form: ExportFormat, *, note: Callable[[str, Counter[str]], None] = lambda _title, _counts: None
+    owner_id: int,
+    form: ExportFormat,
+    *,
+    only: Sequence[str] = (),
+    note: Callable[[str, Counter[str]], None] = lambda _title, _counts: None,
 ) -> Iterator[bytes]:
     """All conversations of a user with their current histories, the last active first, put away or not, as one file.
 
+    `only`: these of them, by their ids.
     `note`: is given the title and what was left out of each. A conversation that goes meanwhile is not in it.
     """
     mine = AgentInstance.objects.filter(owner_id=owner_id, parent=None, session__isnull=False)
+    if only:
+        mine = mine.filter(pk__in=list(only))
     ids = list(mine.order_by("-active_at", "-id").values_list("pk", flat=True))
     return _json_list(ids, form, note) if form is ExportFormat.OPEN_WEBUI else _zip(ids, form, note)
 

@@ -33,7 +33,7 @@ from chat.instances.notifications import group_of, notify_conversation, notify_o
 from chat.instances.rows import ensure_instance, key_of, path_of
 from chat.members.selectors import role_in, shared_with
 from chat.models import AgentInstance, Role
-from chat.operations import deleted, removal
+from chat.operations import removal
 from chat.runtime.sessions import keeps_sessions
 from sessions_app.messages.services import select_leaf
 from thinkproject.kernel.ids import new_id
@@ -42,7 +42,6 @@ from thinkproject.kernel.phrases import Phrase
 
 MAX_TITLE = 100
 delete_instance = removal.delete_instance  # agents remove sub-agents themselves
-put_into_deleted = deleted.put_into_deleted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,27 +5,31 @@ Its rows stay, marked with all sub-agents below it, and count for quotas. Agents
 that are deleted, do not come by here (`removal.py`).
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from chat.errors import InstanceNotFound
+from chat.errors import InstanceNotFound, TurnConflict
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
-from chat.instances.rows import descendants, hold_instance, key_of
-from chat.models import AgentInstance, ImportedConversation
+from chat.instances.rows import descendants, key_of
+from chat.models import AgentInstance, ImportedConversation, Turn
+from chat.operations.families import families_of
 from chat.operations.removal import delete_instance
 from chat.shares.services import revoke_links_of
-from chat.turns.admission.admission import cancel_all, stopping
+from chat.turns.admission.admission import STOP_TRIES, notify_settled
+from chat.turns.state.active import lane_of
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.states import TERMINAL
 from fibers.models import Fiber
 from fibers.models.schedules import Schedule
 from fibers.schedules.services import pause_schedule, resume_schedule
-from fibers.services import cancel_fiber
+from fibers.services import cancel_fiber, hold_fiber
 from thinkproject.kernel.ids import new_id
 
 KEPT_DAYS: Final = 30
@@ -43,55 +47,94 @@ class DeletedConversation:
     ends_at: datetime
 
 
-def put_into_deleted(instance: AgentInstance) -> None:
-    """Delete a root conversation so that it can be restored. Twice is once.
+def put_into_deleted(instances: Sequence[AgentInstance]) -> None:
+    """Delete root conversations so that they can be restored, all or none. Those that are deleted already stay so.
 
-    Durability: one transaction; when it is committed, nothing of it begins any more. Errors: `TurnConflict` when turns
-    are admitted again and again meanwhile.
+    A fixed number of queries, and some for each turn that runs, work and schedule. Durability: one transaction; when it
+    is committed, nothing of them begins any more. Errors: `TurnConflict` when turns are admitted again and again
+    meanwhile.
     """
-    active_at = instance.active_at
-    with stopping(key_of(instance), queued_reason="deleted") as held:
-        family = [held.pk, *descendants(held.pk)]
-        rows = list(AgentInstance.everything.filter(pk__in=family))
-        for row in rows:
-            if row.pk != held.pk:
-                cancel_all(row, queued_reason="deleted")
-        _stop_work(family)
-        revoke_links_of(family)
-        ImportedConversation.objects.filter(instance_id__in=family).delete()  # an archive may bring it in once more
+    roots = [row.pk for row in instances]
+    with _stopping_all(roots) as family:
+        rows = list(AgentInstance.objects.filter(pk__in=family))
+        ids = [row.pk for row in rows]
+        revoke_links_of(ids)
+        ImportedConversation.objects.filter(instance_id__in=ids).delete()  # an archive may bring them in once more
         now = timezone.now()
-        AgentInstance.everything.filter(pk__in=family).update(deleted_at=now)
-        # Noted as seen: the change feed learns by that column that its value has changed, which is nothing by now.
-        AgentInstance.everything.filter(pk=held.pk).update(
-            active_at=active_at, seen_at=now, held_schedules=_pause_schedules(family)
-        )
+        held = _pause_schedules(rows)
+        # Noted as seen: the change feed learns by that column that the value has changed, which is nothing by now.
+        AgentInstance.objects.filter(pk__in=ids).update(deleted_at=now, seen_at=now)
+        for root_id, schedule_ids in held.items():
+            AgentInstance.everything.filter(pk=root_id).update(held_schedules=schedule_ids)
         for row in rows:
             notify_on_commit(group_of(key_of(row)), {"type": "conversation.deleted"})
-        notify_conversation(instance.owner_id, instance.pk)
+            if row.parent_id is None:
+                notify_conversation(row.owner_id, row.pk)
+
+
+@contextmanager
+def _stopping_all(roots: Sequence[str]) -> Iterator[list[str]]:
+    """Open a transaction in which all turns and work of these and of those below them are stopped, and none begins.
+
+    Fibers are locked first and instances second, as runners lock them; what is admitted between the two makes it start
+    over, as in `chat/turns/admission/holding.py`.
+    """
+    for _ in range(STOP_TRIES):
+        with transaction.atomic():
+            families = families_of(sorted(roots))
+            family = sorted(member for members in families.values() for member in members)
+            held = {fiber_id for fiber_id in _live(family) if hold_fiber(fiber_id)}
+            list(AgentInstance.objects.select_for_update().filter(pk__in=family).order_by("pk"))
+            AgentInstance.objects.filter(pk__in=family).update(generation=F("generation") + 1)
+            if not set(_live(family)) <= held:
+                transaction.set_rollback(True)
+                continue
+            turns = Turn.objects.filter(fiber_id__in=held).select_related("instance")
+            begun = {turn.fiber_id for turn in turns if turn.started_at is not None}
+            for fiber_id in sorted(held):
+                cancel_fiber(fiber_id, reason="stopped" if fiber_id in begun else "deleted")
+            for turn in turns:
+                notify_settled(turn)
+            yield family
+            return
+    raise TurnConflict("Messages keep arriving in this conversation; try again in a moment.")
+
+
+def _live(family: Sequence[str]) -> list[str]:
+    """Fibers of turns, summaries and background work that have not ended."""
+    at_work = Q(lane__in=[lane_of(member) for member in family]) | Q(scope__in=family)
+    live = Fiber.objects.filter(at_work, finished_at=None).exclude(status__in=TERMINAL)
+    return list(live.order_by("pk").values_list("pk", flat=True))
 
 
 @transaction.atomic
-def restore_instance(owner_id: Any, instance_id: str) -> AgentInstance:
-    """Bring a conversation back, with the schedules that the deletion paused. Links and work that were ended stay so.
+def restore_instances(owner_id: Any, instance_ids: Sequence[str]) -> list[str]:
+    """Bring conversations back, with the schedules that the deletion paused; gives the ids of those that are back.
 
-    Where another one has its address by now it gets another name. Errors: `InstanceNotFound`, also for another's.
+    Links and work that were ended stay so. Where another conversation has the address by now it gets another name.
+    Those of others, and those that are not deleted, are left out. A fixed number of queries, and some for each schedule
+    and each new name.
     """
-    instance = find_deleted(owner_id, instance_id)
-    hold_instance(instance)
-    if instance.deleted_at is None:
-        raise InstanceNotFound
-    family = [instance.pk, *descendants(instance.pk)]
-    taken = AgentInstance.objects.filter(owner_id=owner_id, agent=instance.agent, name=instance.name, parent=None)
-    if taken.exists():
-        AgentInstance.everything.filter(pk=instance.pk).update(name=new_id("chat"))
-        _rename_ancestor(instance, family)
+    wanted = [each for each in instance_ids if "\x00" not in each]
+    rows = list(_of(owner_id).select_for_update().filter(pk__in=wanted).order_by("pk"))
+    if not rows:
+        return []
+    mine = AgentInstance.objects.filter(owner_id=owner_id, parent=None, name__in=[row.name for row in rows])
+    taken = set(mine.values_list("agent", "name"))
+    family = _with_below([row.pk for row in rows])
+    for row in rows:
+        if (row.agent, row.name) in taken:
+            _rename(row)
+        taken.add((row.agent, row.name))
     AgentInstance.everything.filter(pk__in=family).update(deleted_at=None)
-    AgentInstance.everything.filter(pk=instance.pk).update(held_schedules=None, seen_at=timezone.now())
-    for schedule_id in instance.held_schedules or []:
-        if Schedule.objects.filter(pk=schedule_id).exists():
-            resume_schedule(schedule_id)
-    notify_conversation(owner_id, instance.pk)
-    return AgentInstance.objects.get(pk=instance.pk)
+    back = AgentInstance.objects.filter(pk__in=[row.pk for row in rows])
+    back.update(held_schedules=None, seen_at=timezone.now())
+    held = [schedule_id for row in rows for schedule_id in row.held_schedules or []]
+    for schedule_id in Schedule.objects.filter(pk__in=held).order_by("pk").values_list("pk", flat=True):
+        resume_schedule(schedule_id)
+    for row in rows:
+        notify_conversation(owner_id, row.pk)
+    return [row.pk for row in rows]
 
 
 def find_deleted(owner_id: Any, instance_id: str) -> AgentInstance:
@@ -137,20 +180,32 @@ def _of(owner_id: Any) -> QuerySet[AgentInstance]:
     return AgentInstance.everything.filter(Q(owner_id=owner_id), parent=None, deleted_at__isnull=False)
 
 
-def _stop_work(family: list[str]) -> None:
-    live = Fiber.objects.filter(scope__in=family, finished_at=None).exclude(status__in=TERMINAL)
-    for fiber_id in live.order_by("pk").values_list("pk", flat=True):
-        cancel_fiber(fiber_id, reason="deleted")
+def _pause_schedules(rows: Sequence[AgentInstance]) -> dict[str, list[str]]:
+    """Pause what is active, and give the ids by the root that they are of or below."""
+    above = {row.pk: row.parent_id for row in rows}
+    held: dict[str, list[str]] = {}
+    active = Schedule.objects.filter(scope__in=list(above), status=ScheduleStatus.ACTIVE).order_by("pk")
+    for schedule_id, scope in active.values_list("pk", "scope"):
+        root_id: str = scope
+        while (parent_id := above[root_id]) is not None:
+            root_id = parent_id
+        if pause_schedule(schedule_id):
+            held.setdefault(root_id, []).append(schedule_id)
+    return held
 
 
-def _pause_schedules(family: list[str]) -> list[str]:
-    active = Schedule.objects.filter(scope__in=family, status=ScheduleStatus.ACTIVE).order_by("pk")
-    return [pk for pk in active.values_list("pk", flat=True) if pause_schedule(pk)]
+def _with_below(roots: list[str]) -> list[str]:
+    found, edge = list(roots), list(roots)
+    while edge:
+        edge = list(AgentInstance.everything.filter(parent_id__in=edge).values_list("pk", flat=True))
+        found += edge
+    return found
 
 
-def _rename_ancestor(root: AgentInstance, family: list[str]) -> None:
-    """Write the new name of a root into the addresses below it."""
-    name = AgentInstance.everything.values_list("name", flat=True).get(pk=root.pk)
-    for row in AgentInstance.everything.filter(pk__in=family, parent__isnull=False):
-        row.ancestors = [[root.agent, name], *row.ancestors[1:]]
+def _rename(root: AgentInstance) -> None:
+    """Give a root another name, also in the addresses below it."""
+    root.name = new_id("chat")
+    root.save(update_fields=["name"])
+    for row in AgentInstance.everything.filter(pk__in=descendants(root.pk)):
+        row.ancestors = [[root.agent, root.name], *row.ancestors[1:]]
         row.save(update_fields=["ancestors"])

@@ -152,6 +152,42 @@ def test_a_deleted_conversation_comes_back_or_goes_for_good(tab: ChatPage) -> No
     expect(tab.page.get_by_text("Nothing is deleted.")).to_be_visible()
 
 
+def test_several_are_selected_and_archived_exported_deleted(tab: ChatPage) -> None:
+    for name in ("Alpha", "Beta", "Gamma", "Delta"):
+        tab.open("/c/new")
+        tab.ask(f"{name}\nsay: a.")
+    rows = tab.page.locator("#conversations .row")
+    bar = tab.page.get_by_role("toolbar", name="Selected conversations")
+    tab.page.get_by_role("link", name="Delta").focus()
+    tab.page.keyboard.press("x")
+    tab.page.get_by_role("link", name="Beta").click(modifiers=["Shift"])
+    expect(bar.get_by_role("status")).to_have_text("3 selected")
+    check(tab.page)
+    look(tab, "selection")
+    tab.page.get_by_role("link", name="Gamma").click()  # no longer
+    bar.get_by_role("button", name="Export the selected…").click()
+    dialog = tab.page.get_by_role("dialog")
+    address = dialog.get_by_role("link", name="Save").get_attribute("href")
+    assert address is not None
+    assert address.count("id=ins_") == 2
+    assert tab.page.request.get(tab.base_url + address).status == 200
+    dialog.get_by_role("button", name="Cancel").click()
+    bar.get_by_role("button", name="Archive the selected").click()
+    expect(rows).to_have_count(2)
+    expect(bar).to_have_count(0)
+    tab.page.get_by_role("button", name="Undo").click()
+    expect(rows).to_have_count(4)
+    tab.page.get_by_role("button", name="More for “Alpha”").click()
+    tab.page.get_by_role("menuitem", name="Select").click()
+    tab.page.get_by_role("link", name="Delta").click(modifiers=["Shift"])
+    expect(bar.get_by_role("status")).to_have_text("4 selected")
+    bar.get_by_role("button", name="Delete the selected").click()
+    expect(rows).to_have_count(0)
+    expect(tab.page).to_have_url(re.compile(r"/c/new$"))
+    tab.page.locator(".notice", has_text="were deleted").get_by_role("button", name="Undo").click()
+    expect(rows).to_have_count(4)
+
+
 def test_running_conversation_is_marked_while_one_reads_another(tab: ChatPage) -> None:
     tab.ask("Alpha\nsay: a.")
     tab.page.get_by_role("link", name="New", exact=True).click()

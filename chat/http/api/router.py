@@ -21,6 +21,7 @@ from chat.http.api.endpoints import (
     account_tools,
     agents,
     archives,
+    bulk,
     compactions,
     context,
     events,
@@ -117,6 +118,7 @@ PARTS = (
     work,
     usage,
     shares,
+    bulk,
     notifications,
 )
 """In the order in which their addresses are tried."""

@@ -232,6 +232,7 @@ GUARDED |= {
     ("GET", "/api/v1/instances/{instance_id}/shares"): None,
     ("POST", "/api/v1/instances/{instance_id}/shares"): {"days": 1},
     ("DELETE", "/api/v1/shares/{share_id}"): None,
+    ("POST", "/api/v1/instances/{instance_id}/restore"): None,
 }
 # Operations on a conversation, by the role that they need. All others need its owner.
 READERS = {
@@ -310,6 +311,10 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/agents"): None,
     ("POST", "/api/v1/invitations/accept"): {"secret": "hers"},
     ("GET", "/api/v1/shares"): None,
+    ("GET", "/api/v1/deleted"): None,
+    ("POST", "/api/v1/bulk/archive"): {"ids": ["hers"]},
+    ("POST", "/api/v1/bulk/delete"): {"ids": ["hers"]},
+    ("POST", "/api/v1/bulk/restore"): {"ids": ["hers"]},
     ("POST", "/api/v1/shares/continue"): {"secret": "hers"},
     ("GET", "/api/v1/agents/{name}"): None,
     ("GET", "/api/v1/agents/{name}/offers"): None,

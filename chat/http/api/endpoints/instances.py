@@ -52,7 +52,7 @@ from chat.instances.rows import key_of
 from chat.llm.registry import describe_default
 from chat.members.selectors import role_of
 from chat.models import AgentInstance, Role
-from chat.operations.deleted import deleted_of, find_deleted, restore_instance
+from chat.operations.deleted import deleted_of, find_deleted, put_into_deleted, restore_instances
 from chat.reads import transcripts
 from chat.reads.activity import Activity
 from chat.runtime.add_messages import AppendAuthor, add_messages, edit_answer
@@ -193,7 +193,7 @@ def instance_delete(request: HttpRequest, instance_id: str, forever: bool = Fals
     if forever or instance.parent_id is not None:
         services.delete_instance(instance)
     else:
-        services.put_into_deleted(instance)
+        put_into_deleted([instance])
     return Status(204, None)
 
 
@@ -211,11 +211,12 @@ def deleted_list(request: HttpRequest, before: datetime | None = None, limit: Li
     tags=["conversations"],
 )
 def instance_restore(request: HttpRequest, instance_id: str) -> object:
-    """Bring a deleted conversation back. It gets another name where its own is taken by now.
+    """Bring a deleted conversation back; one that is there stays as it is. It gets another name where its own is taken.
 
     Schedules that the deletion paused run again; links for readers and work that was stopped have ended.
     """
-    instance = restore_instance(caller_of(request).user.pk, instance_id)
+    restore_instances(caller_of(request).user.pk, [instance_id])
+    instance = _opened(request, instance_id)
     return shown_instance(instance, instance.owner_id)
 
 

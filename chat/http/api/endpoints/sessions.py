@@ -6,18 +6,19 @@ from typing import Annotated
 
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.http import content_disposition_header
-from ninja import File, Form, Router, Status
+from ninja import File, Form, Query, Router, Status
 from ninja.files import UploadedFile
 
 from chat.access.auth import open_agent, open_instance, open_session
 from chat.conversations import importing
 from chat.conversations import services as conversations_services
+from chat.conversations.bulk import MAX_IDS, own_ids
 from chat.conversations.exporting import ExportFormat, all_name, export_all, export_conversation
 from chat.conversations.fork import fork_instance
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.file_response import begun
-from chat.http.api.schemas.common import InstanceOut, Name, Title
+from chat.http.api.schemas.common import Id, InstanceOut, Name, Title
 from chat.http.api.schemas.sessions import ForkIn, ImportedOut, SessionChoiceIn, SessionIn, SessionOut, SessionPatch
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Role
@@ -34,7 +35,8 @@ _EXPORT = (
 )
 _EXPORTS = (
     "A zip with one file a conversation, in the formats of `export_session`; with `format=open-webui` one JSON list. "
-    "Those that were put away are among them. `left-out.txt` in the zip says what a format has no place for."
+    "Those that were put away are among them. With `id`, up to 100 times, these alone. "
+    "`left-out.txt` in the zip says what a format has no place for."
 )
 _FILE = {"schema": {"type": "string", "format": "binary"}}
 
@@ -148,9 +150,12 @@ async def session_export(
 async def conversations_export(
     request: HttpRequest,
     format: ExportFormat = ExportFormat.JSONL,  # noqa: A002 - its name
+    id: Annotated[list[Id], Query(max_length=MAX_IDS)] = [],  # noqa: A002, B006 - its name, and never changed
 ) -> StreamingHttpResponse:
-    """Write out all conversations of the caller with their current histories, one at a time."""
-    pieces = await db(export_all, caller_of(request).user.pk, format)
+    """Write out all conversations of the caller with their current histories, one at a time; with `id` these alone."""
+    user_id = caller_of(request).user.pk
+    only = await db(own_ids, user_id, id) if id else []
+    pieces = await db(lambda: export_all(user_id, format, only=only))
     name = all_name(format)
     media_type = "application/zip" if name.endswith(".zip") else "application/json"
     return await _download(pieces, 1, name=name, media_type=media_type)

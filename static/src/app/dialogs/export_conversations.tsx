@@ -18,14 +18,16 @@ interface Props extends DialogProps<true> {
   /** Of the conversation; "" for all. */
   sessionId: string;
   title: string;
+  /** Of several conversations. */
+  ids?: readonly string[];
 }
 
-export function ExportConversations({ api, sessionId, title, close }: Props) {
+export function ExportConversations({ api, sessionId, title, ids = [], close }: Props) {
   const [format, setFormat] = useState<string>(FORMATS[0][0]);
-  const address = sessionId ? api.exportAddress(sessionId, format) : api.exportAllAddress(format);
+  const address = sessionId ? api.exportAddress(sessionId, format) : api.exportAllAddress(format, ids);
   return (
     <Dialog
-      title={sessionId ? t("exports.title-of", { name: title }) : t("exports.title-all")}
+      title={titleFor(sessionId, title, ids.length)}
       actions={
         <a class="button is-primary" href={address} download="" onClick={() => close(true)}>{t("exports.save")}</a>
       }
@@ -49,7 +51,12 @@ export function ExportConversations({ api, sessionId, title, close }: Props) {
           </label>
         ))}
       </fieldset>
-      {!sessionId && <p class="muted">{t("exports.all-help")}</p>}
+      {!sessionId && !ids.length && <p class="muted">{t("exports.all-help")}</p>}
     </Dialog>
   );
+}
+
+function titleFor(sessionId: string, name: string, count: number): string {
+  if (sessionId) return t("exports.title-of", { name });
+  return count ? t("exports.title-some", { count }) : t("exports.title-all");
 }

@@ -19,6 +19,7 @@ const SHORTCUTS: readonly Shortcut[] = [
   { keys: "Ctrl+P", does: "keys.print" },
   { keys: "Ctrl+Shift+O", does: "keys.new" },
   { keys: "Ctrl+B", does: "keys.sidebar" },
+  { keys: "X", does: "keys.select" },
   { keys: "?", does: "keys.help" },
 ];
 

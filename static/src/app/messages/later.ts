@@ -34,6 +34,7 @@ import schedules from "./en/schedules.json" with { type: "json" };
 import search from "./en/search.json" with { type: "json" };
 import servers from "./en/servers.json" with { type: "json" };
 import settings from "./en/settings.json" with { type: "json" };
+import selection from "./en/selection.json" with { type: "json" };
 import sharing from "./en/sharing.json" with { type: "json" };
 import summaries from "./en/summaries.json" with { type: "json" };
 import threads from "./en/threads.json" with { type: "json" };
@@ -74,6 +75,7 @@ export const later = {
   ...search,
   ...servers,
   ...settings,
+  ...selection,
   ...sharing,
   ...summaries,
   ...threads,

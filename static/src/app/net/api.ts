@@ -252,7 +252,9 @@ export class Api {
   deleteSession = (sessionId: string): Promise<null> => this.request("DELETE", `/sessions/${seg(sessionId)}`);
   exportAddress = (sessionId: string, format: string): string =>
     `${this.base}/sessions/${seg(sessionId)}/export?format=${format}`;
-  exportAllAddress = (format: string): string => `${this.base}/exports?format=${format}`;
+  /** `ids`: of these conversations alone. */
+  exportAllAddress = (format: string, ids: readonly string[] = []): string =>
+    `${this.base}/exports?${new URLSearchParams([["format", format], ...ids.map((id) => ["id", id])])}`;
 
   // --- turns and calls ----------------------------------------------------------------------------------------------
 

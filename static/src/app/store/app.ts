@@ -35,6 +35,7 @@ import { People } from "./people.ts";
 import { type MessagePlace, placeOf, type Route, Router } from "./router.ts";
 import { openQuestions } from "./runs.ts";
 import { Search } from "./search.ts";
+import { Selection } from "./selection.ts";
 import { type Destination, Sending } from "./sending.ts";
 import { Summaries } from "./summaries.ts";
 import { ThreadPlace } from "./thread_place.ts";
@@ -68,6 +69,7 @@ export class App extends Store {
   readonly connection = new Connection();
   readonly list: ConversationList;
   readonly search: Search;
+  readonly selection: Selection;
   readonly find: Search;
   readonly composer: Composer;
   readonly panel: PanelState;
@@ -117,6 +119,7 @@ export class App extends Store {
     this.router = new Router(boot.urls.home, (route) => this.show(route));
     this.list = new ConversationList(this.api, () => this.#onListRead());
     this.search = new Search(this.api);
+    this.selection = new Selection(this);
     this.find = new Search(this.api, () => ({ instance: this.conversation.instance.id }));
     this.composer = new Composer(this.api, {
       send: (written) => this.sending.send(written),

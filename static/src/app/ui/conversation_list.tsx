@@ -6,6 +6,7 @@ import { dayGroup } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { ConversationList } from "../store/list.ts";
+import { isSelectable } from "../store/selection.ts";
 import type { Instance } from "../store/types.ts";
 import { useApp } from "./context.ts";
 import { ConversationRow } from "./conversation_row.tsx";
@@ -39,6 +40,11 @@ export function Conversations({ fallback }: { fallback: RefObject<HTMLElement | 
   const element = useRef<HTMLDivElement>(null);
   useKeptFocus(element, fallback);
   const groups = [...groupsOf(list)];
+  const selected = follow(app.selection).ids;
+  const select = (item: Instance, isRange: boolean) => {
+    if (!isRange) return app.selection.toggle(item.id);
+    app.selection.extendTo(item.id, groups.flatMap(([, items]) => items.filter(isSelectable).map(({ id }) => id)));
+  };
   return (
     <>
       <div id="conversations" ref={element} aria-busy={list.isLoading}>
@@ -51,6 +57,8 @@ export function Conversations({ fallback }: { fallback: RefObject<HTMLElement | 
                 item={item}
                 isCurrent={item.id === list.currentId}
                 note={noteOf(item)}
+                isSelected={selected.has(item.id)}
+                select={select}
               />
             ))}
           </Group>

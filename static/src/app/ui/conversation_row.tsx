@@ -4,11 +4,12 @@ import { Component, type ComponentChildren } from "preact";
 import { timeLabel } from "../lib/format.ts";
 import { formatCount, t } from "../lib/i18n.ts";
 import type { App } from "../store/app.ts";
+import { isSelectable } from "../store/selection.ts";
 import type { Instance } from "../store/types.ts";
 import { conversationEntries } from "./conversation_menu.tsx";
 import { FollowLink } from "./follow_link.tsx";
 import { Icon } from "./icon.tsx";
-import { MenuButton } from "./popover.tsx";
+import { MenuButton, type MenuEntry } from "./popover.tsx";
 
 interface Props {
   app: App;
@@ -16,25 +17,64 @@ interface Props {
   isCurrent: boolean;
   /** What stands below its title; "" for nothing. */
   note: string;
+  isSelected: boolean;
+  /** Select it, or no longer; `isRange`: all from the last one up to it. */
+  select: (item: Instance, isRange: boolean) => void;
 }
 
 /** Drawn again only when its conversation has changed: a list may hold thousands. */
 export class ConversationRow extends Component<Props> {
   override shouldComponentUpdate(next: Props): boolean {
-    const { item, isCurrent, note } = this.props;
-    return next.item !== item || next.isCurrent !== isCurrent || next.note !== note;
+    const { item, isCurrent, isSelected, note } = this.props;
+    if (next.item !== item || next.isCurrent !== isCurrent) return true;
+    return next.isSelected !== isSelected || next.note !== note;
   }
 
-  render({ app, item, isCurrent, note }: Props) {
+  /** Shift and a click, or the key x, select; while something is selected, a click does. */
+  onClick = (event: MouseEvent): void => {
+    const { app, item } = this.props;
+    if (!(event.target as Element).closest("a")) return;
+    if (!isSelectable(item) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!event.shiftKey && !app.selection.count) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.props.select(item, event.shiftKey);
+  };
+
+  onKeyDown = (event: KeyboardEvent): void => {
+    const { item } = this.props;
+    if (event.key.toLowerCase() !== "x" || event.ctrlKey || event.metaKey || event.altKey || !isSelectable(item)) {
+      return;
+    }
+    event.preventDefault();
+    this.props.select(item, event.shiftKey);
+  };
+
+  entries = (): MenuEntry[] => {
+    const { app, item } = this.props;
+    const all = conversationEntries(app, item);
+    if (!isSelectable(item)) return all;
+    return [{ icon: "check", label: t("list.select"), run: () => this.props.select(item, false) }, ...all];
+  };
+
+  render({ app, item, isCurrent, isSelected, note }: Props) {
     const more = t("list.more-for", { title: app.threads.titleOf(item) });
     return (
-      <li class="row" data-instance={item.id}>
+      <li class={isSelected ? "row is-selected" : "row"} data-instance={item.id} onClickCapture={this.onClick}>
         <FollowLink
           href={app.router.address({ page: "conversation", id: item.id, place: null })}
           title={item.title || undefined}
           aria-current={isCurrent ? "page" : undefined}
+          aria-keyshortcuts="X"
+          onKeyDown={this.onKeyDown}
           go={() => app.open(item.id)}
         >
+          {isSelected && (
+            <span class="row-check">
+              <Icon name="check" />
+              <span class="visually-hidden">{t("list.is-selected")}</span>
+            </span>
+          )}
           <span class="row-text">
             <span class="row-title" dir="auto">{app.threads.titleOf(item)}</span>
             {note && (
@@ -55,7 +95,7 @@ export class ConversationRow extends Component<Props> {
             "data-action": "menu",
             children: <Icon name="more" />,
           }}
-          entries={() => conversationEntries(app, item)}
+          entries={this.entries}
         />
       </li>
     );

@@ -22,6 +22,7 @@ export { Question } from "./question.tsx";
 export { ParentBar } from "./runs/parent_bar.tsx";
 export { LooseRuns, RunCards } from "./runs/run_cards.tsx";
 export { SettingsPage } from "../settings/settings_page.tsx";
+export { SelectionBar } from "./selection_bar.tsx";
 export { TodoBar } from "./todo_bar.tsx";
 export { openPreview } from "../store/open_preview.ts";
 export { ThreadsHead } from "./threads/threads_head.tsx";

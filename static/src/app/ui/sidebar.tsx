@@ -17,6 +17,7 @@ import { UserMenu } from "./user_menu.tsx";
 
 const SearchFilters = lazy(async () => (await import("./later.ts")).SearchFilters);
 const ThreadsHead = lazy(async () => (await import("./later.ts")).ThreadsHead);
+const SelectionBar = lazy(async () => (await import("./later.ts")).SelectionBar);
 
 /** `isCovered`: something lies over it, so it takes no input. */
 export function Sidebar({ isCovered }: { isCovered: boolean }) {
@@ -31,7 +32,12 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
   }, [app.searchWishes]);
   const isDrawer = useDrawer(field);
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || event.defaultPrevented || !isDrawer()) return;
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    if (app.selection.count) {
+      event.preventDefault();
+      return app.selection.clear();
+    }
+    if (!isDrawer()) return;
     event.preventDefault();
     app.toggleSidebar();
   };
@@ -66,6 +72,7 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
           <ApprovalsLink />
           {list.isArchive && <ArchiveHead field={field} />}
           {list.parentId && <ThreadsHead field={field} />}
+          {follow(app.selection).count > 0 && <SelectionBar />}
           <Conversations fallback={field} />
           <Found />
         </div>

@@ -1,0 +1,22 @@
+// Many conversations at once, on the server: the outcome of each by its id.
+
+import type { Api, Schemas } from "./api.ts";
+
+type Outcomes = Record<string, Schemas["BulkResultOut"]["outcome"]>;
+
+export class BulkApi {
+  readonly #api: Api;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  archive = (ids: readonly string[], archived: boolean): Promise<Outcomes> => this.#send("archive", { ids, archived });
+  remove = (ids: readonly string[]): Promise<Outcomes> => this.#send("delete", { ids });
+  restore = (ids: readonly string[]): Promise<Outcomes> => this.#send("restore", { ids });
+
+  async #send(verb: string, body: Record<string, unknown>): Promise<Outcomes> {
+    const results: Schemas["BulkResultOut"][] = await this.#api.request("POST", `/bulk/${verb}`, body);
+    return Object.fromEntries(results.map(({ id, outcome }) => [id, outcome]));
+  }
+}
