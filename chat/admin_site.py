@@ -52,6 +52,7 @@ SECTIONS: Final = (
             "think_chat.agentmessage": _("What agents say to each other, and what waits for them; to send a message."),
             "think_chat.membership": _("People whom owners let into a conversation, and their roles."),
             "think_chat.invitation": _("Links by which a person can become a member; the secret is not stored."),
+            "think_chat.sharelink": _("Links by which anybody reads a conversation up to a message, and their end."),
             "think_chat.attachment": _("Files that people sent, and what they take up."),
             "think_chat.archiveimport": _("Archives of other products that people brought, and what came of them."),
         },

@@ -88,6 +88,7 @@ class Session(models.Model):
     auto_compaction = models.BooleanField(null=True, blank=True)  # null: the agent and the site decide
     pinned_at = models.DateTimeField(_("pinned"), null=True, blank=True)
     archived_at = models.DateTimeField(_("archived"), null=True, blank=True)
+    hidden_at = models.DateTimeField(_("hidden"), null=True, blank=True)  # no search finds it, but that of staff
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("changed"), auto_now_add=True)
 

@@ -12,6 +12,7 @@ from chat.admin import (
     members,
     people,
     reverts,
+    shares,
     streams,
     turns,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "rules",
     "runs",
     "schedules",
+    "shares",
     "streams",
     "turns",
     "workspace_files",

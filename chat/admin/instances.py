@@ -85,8 +85,11 @@ class AgentInstanceAdmin(PageAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[AgentInstance]:
-        """Add the state of the newest turn and the cost of the sessions; sub-agents have their own line."""
-        rows: QuerySet[AgentInstance] = super().get_queryset(request)
+        """Add the state of the newest turn and the cost of the sessions; sub-agents have their own line.
+
+        What its owner deleted is not there for staff either: an action on it would reach what has its address by now.
+        """
+        rows: QuerySet[AgentInstance] = super().get_queryset(request).filter(deleted_at=None)
         costs = Session.objects.filter(scope=OuterRef("pk")).order_by().values("scope").annotate(all=Sum("cost"))
         return with_newest_turn(rows).annotate(own_cost=Subquery(costs.values("all")), is_asked=Exists(_ASKED))
 

@@ -30,6 +30,7 @@ from fibers.models import Fiber
 from fibers.models.schedules import Schedule
 from fibers.schedules.services import pause_schedule, resume_schedule
 from fibers.services import cancel_fiber, hold_fiber
+from sessions_app.messages.sessions import hide_sessions
 from thinkproject.kernel.ids import new_id
 
 KEPT_DAYS: Final = 30
@@ -59,6 +60,7 @@ def put_into_deleted(instances: Sequence[AgentInstance]) -> None:
         rows = list(AgentInstance.objects.filter(pk__in=family))
         ids = [row.pk for row in rows]
         revoke_links_of(ids)
+        hide_sessions(ids, is_hidden=True)
         ImportedConversation.objects.filter(instance_id__in=ids).delete()  # an archive may bring them in once more
         now = timezone.now()
         held = _pause_schedules(rows)
@@ -127,6 +129,7 @@ def restore_instances(owner_id: Any, instance_ids: Sequence[str]) -> list[str]:
             _rename(row)
         taken.add((row.agent, row.name))
     AgentInstance.everything.filter(pk__in=family).update(deleted_at=None)
+    hide_sessions(family, is_hidden=False)
     back = AgentInstance.objects.filter(pk__in=[row.pk for row in rows])
     back.update(held_schedules=None, seen_at=timezone.now())
     held = [schedule_id for row in rows for schedule_id in row.held_schedules or []]

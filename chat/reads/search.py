@@ -1,7 +1,6 @@
 """Search over the conversations that a user is in: hits with the conversation that each opens in. Reads only."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from django.db.models import Q, QuerySet
 
@@ -9,9 +8,6 @@ from chat.instances.rows import key_of, path_of
 from chat.members.selectors import scopes_shared_with
 from chat.models import AgentInstance, Role
 from sessions_app.search.query import ALL, MAX_SCOPES, Only, SearchHit, search
-
-OF_INSTANCE: Final = "ins_"
-"""The beginning of scopes that are conversations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +73,7 @@ def search_conversations(  # noqa: PLR0913 - each narrows the search, and caller
     )
     rows = mine.in_bulk([hit.scope for hit in page.hits])
     return ConversationHits(
-        items=[
-            ConversationHit(hit=hit, instance=rows.get(hit.scope))
-            for hit in page.hits
-            if hit.scope in rows or not hit.scope.startswith(OF_INSTANCE)  # the others are deleted
-        ],
+        items=[ConversationHit(hit=hit, instance=rows.get(hit.scope)) for hit in page.hits],
         next_cursor=page.next_cursor,
         is_partial=page.is_partial or is_cut,
         problem=page.problem,

@@ -3,7 +3,7 @@
 Lists cost what they return. `scope` narrows to what belongs together; an owner narrows to what is one person's.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any, Final
@@ -154,6 +154,11 @@ def pin_session(session_id: str, *, is_pinned: bool = True) -> None:
 def archive_session(session_id: str, *, is_archived: bool = True) -> None:
     """Put it away, or take it back. Its messages stay as they are. **Errors:** `SessionNotFound`."""
     _update(session_id, archived_at=timezone.now() if is_archived else None)
+
+
+def hide_sessions(scopes: Sequence[str], *, is_hidden: bool) -> None:
+    """Keep the sessions of these scopes from every search, or no longer. One query."""
+    Session.objects.filter(scope__in=scopes).update(hidden_at=timezone.now() if is_hidden else None)
 
 
 @transaction.atomic

@@ -178,6 +178,8 @@ class _Place:
     def condition(self) -> Q:
         given = {"pk": self.session_id, "scope__in": self.scopes}
         found = Q(**{name: value for name, value in given.items() if value is not None})
+        if found or self.owner_id is not None:
+            found &= Q(hidden_at=None)
         return found if self.owner_id is None else found & (Q(owner_id=self.owner_id) | Q(scope__in=self.shared))
 
     def within(self, newest: int | None) -> Within:

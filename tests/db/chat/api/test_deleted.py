@@ -24,6 +24,7 @@ from fibers.models import Fiber
 from fibers.models.schedules import Schedule
 from fibers.schedules.services import ScheduleDraft, create_schedule
 from sessions_app.models import Message
+from sessions_app.search.query import search
 from tests.db.chat.api.questions import ask
 from tests.db.chat.conftest import ApiClient, interrupted_fiber, say
 
@@ -88,6 +89,9 @@ def test_search_finds_nothing_of_it(as_alice: ApiClient, conversation: AgentInst
     assert as_alice.get("/search?q=a1").json()["items"]
     delete(as_alice, conversation)
     assert as_alice.get("/search?q=a1").json()["items"] == []
+    assert search("a1", owner_id=conversation.owner_id).hits == []  # as agents look for what was said elsewhere
+    restore(as_alice, conversation)
+    assert as_alice.get("/search?q=a1").json()["items"]
 
 
 def test_its_name_is_free_and_it_takes_another_where_it_is_taken(
