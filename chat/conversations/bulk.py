@@ -18,7 +18,7 @@ MAX_IDS: Final = 100
 
 
 class BulkOutcome(StrEnum):
-    """What became of one of them. The values are those of the API."""
+    """The outcome for one of them. The values are those of the API."""
 
     DONE = "done"
     MISSING = "missing"  # there is none, or it is another person's

@@ -82,7 +82,7 @@ def owners_of_shared(user_id: Any) -> dict[str, Any]:
 
 
 def _of(user_id: Any) -> QuerySet[Membership]:
-    """What a user is a member of, and is there."""
+    """Memberships of a user in conversations that are there."""
     return Membership.objects.filter(user_id=user_id, revoked_at=None, instance__deleted_at=None)
 
 
