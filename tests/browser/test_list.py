@@ -125,10 +125,10 @@ def test_a_deleted_conversation_comes_back_or_goes_for_good(tab: ChatPage) -> No
         tab.page.get_by_role("button", name="More for “Alpha”").click()
         tab.page.get_by_role("menuitem", name="Delete").click()
         expect(rows).to_have_count(0)
-        expect(tab.page).to_have_url(re.compile(r"/c/new$"))
         assert tab.page.request.get(address).status == 404
 
     delete()
+    expect(tab.page).to_have_url(re.compile(r"/c/new$"))
     look(tab, "deleted-notice")
     tab.page.get_by_role("button", name="Undo").click()
     expect(tab.page).to_have_url(address)
@@ -143,8 +143,7 @@ def test_a_deleted_conversation_comes_back_or_goes_for_good(tab: ChatPage) -> No
     items.get_by_role("button", name="Restore Alpha").click()
     expect(items).to_have_count(0)
     expect(rows).to_have_count(1)
-    delete()
-    tab.open("/settings/deleted")
+    delete()  # from the list, while the section is open
     items.get_by_role("button", name="Delete Alpha for good").click()
     tab.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(tab.page.get_by_text("Nothing is deleted.")).to_be_visible()
@@ -167,7 +166,7 @@ def test_several_are_selected_and_archived_exported_deleted(tab: ChatPage) -> No
     tab.page.get_by_role("link", name="Gamma").click()  # no longer
     bar.get_by_role("button", name="Export the selected…").click()
     dialog = tab.page.get_by_role("dialog")
-    address = dialog.get_by_role("link", name="Save").get_attribute("href")
+    address = dialog.get_by_role("link", name="Export").get_attribute("href")
     assert address is not None
     assert address.count("id=ins_") == 2
     assert tab.page.request.get(tab.base_url + address).status == 200

@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { relativeTime } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
+import { follow } from "../lib/store.ts";
 import { messageOf, type Schemas } from "../net/api.ts";
 import { titleOf } from "../store/instances.ts";
 import { useApp } from "../ui/context.ts";
@@ -12,7 +13,8 @@ type Deleted = Schemas["DeletedOut"];
 const PAGE = 100; // of the API
 
 export function DeletedSection() {
-  const { api, conversations } = useApp();
+  const { api, conversations, list } = useApp();
+  const count = follow(list).items.length; // one that is deleted or restored meanwhile is read
   const [items, setItems] = useState<readonly Deleted[] | null>(null);
   const [hasMore, setMore] = useState(false);
   const [problem, setProblem] = useState("");
@@ -26,7 +28,7 @@ export function DeletedSection() {
       setProblem(messageOf(error));
     }
   };
-  useEffect(() => void read(), []);
+  useEffect(() => void read(), [count]);
   const drop = ({ id }: Deleted) => setItems((known) => (known ?? []).filter((item) => item.id !== id));
   const restore = async (item: Deleted) => {
     if (await conversations.restore(item)) drop(item);
