@@ -1,7 +1,7 @@
 // The section "Deleted": conversations that can be restored for a while, or deleted for good now.
 
 import { useEffect, useState } from "preact/hooks";
-import { relativeTime } from "../lib/format.ts";
+import { fullTime, relativeTime } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { messageOf, type Schemas } from "../net/api.ts";
@@ -74,7 +74,7 @@ function Row({ item, restore, remove }: RowProps) {
       <span class="share-facts">
         <span dir="auto">{title}</span>
         <span class="muted">
-          {t("deleted.ends", { when: relativeTime(item.deleted_at), end: relativeTime(item.ends_at) })}
+          {t("deleted.ends", { when: relativeTime(item.deleted_at), end: fullTime(item.ends_at) })}
         </span>
       </span>
       <button type="button" class="quiet" aria-label={t("deleted.restore-of", { title })} onClick={() => restore(item)}>
