@@ -91,6 +91,12 @@ class SharedNotFound(ChatError, NotFound):
     code = "shared_not_found"
 
 
+class PromptNotFound(ChatError, NotFound):
+    """You have no such prompt."""
+
+    code = "prompt_not_found"
+
+
 class PushDeviceNotFound(ChatError, NotFound):
     """You have no such device."""
 

@@ -17,6 +17,7 @@ from django.db.models import Q
 from chat.errors import AttachmentNotFound
 from chat.files import attachments
 from chat.models import AgentInstance, Attachment
+from chat.people.feedback import feedback_of
 from sessions_app.core.messages.shapes import Part
 from sessions_app.transfer.archives.librechat_record import librechat_record
 from sessions_app.transfer.archives.open_webui_record import open_webui_record
@@ -30,6 +31,8 @@ from tools_app.core.files.encodings import detected, shown_text
 MAX_FILES_BYTES: Final = 24 * 1024 * 1024
 """Attached files of one conversation in a format of another product, which has them as text within its JSON."""
 LEFT_OUT: Final = "left-out.txt"
+FEEDBACK: Final = "feedback.jsonl"
+"""In a zip of all conversations: what the person thinks of answers."""
 
 
 class ExportFormat(StrEnum):
@@ -101,7 +104,10 @@ def export_all(
     if only:
         mine = mine.filter(pk__in=list(only))
     ids = list(mine.order_by("-active_at", "-id").values_list("pk", flat=True))
-    return _json_list(ids, form, note) if form is ExportFormat.OPEN_WEBUI else _zip(ids, form, note)
+    if form is ExportFormat.OPEN_WEBUI:
+        return _json_list(ids, form, note)
+    feedback = "".join(dump(line) + "\n" for line in feedback_of(owner_id))
+    return _zip(ids, form, note, feedback=feedback)
 
 
 def all_name(form: ExportFormat) -> str:
@@ -126,7 +132,9 @@ def _json_list(ids: list[str], form: ExportFormat, note: Callable[[str, Counter[
     yield b"]" if before == b"," else b"[]"
 
 
-def _zip(ids: list[str], form: ExportFormat, note: Callable[[str, Counter[str]], None]) -> Iterator[bytes]:
+def _zip(
+    ids: list[str], form: ExportFormat, note: Callable[[str, Counter[str]], None], *, feedback: str
+) -> Iterator[bytes]:
     sink = ZipSink()
     lines: list[str] = []
     with zipfile.ZipFile(cast("IO[bytes]", sink), "w", zipfile.ZIP_DEFLATED) as archive:
@@ -138,6 +146,8 @@ def _zip(ids: list[str], form: ExportFormat, note: Callable[[str, Counter[str]],
                     yield sink.taken()
             note(_title(instance), counts)
             lines += [f"{_title(instance)}: {sentence(counts)}\n"] if counts else []
+        if feedback:
+            archive.writestr(FEEDBACK, feedback)
         if lines:
             archive.writestr(LEFT_OUT, "".join(lines))
     yield sink.taken()

@@ -25,11 +25,13 @@ from chat.models.durable_streams import (
     SubscriptionLink,
 )
 from chat.models.feed import FeedChange, FeedHead
+from chat.models.feedback import MessageFeedback
 from chat.models.imports import ArchiveImport, ImportedConversation
 from chat.models.inbox import AgentMessage, AgentMessageKind
 from chat.models.members import Invitation, Membership, Role, new_invitation_id, new_member_id
 from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
 from chat.models.people import PersonPreferences
+from chat.models.prompts import SavedPrompt, new_prompt_id
 from chat.models.push import NoticeChoices, NoticeKind, PushDevice, PushKey, new_push_device_id
 from chat.models.reverts import KeptChange, Revert, new_revert_id
 from chat.models.runs import AgentRun
@@ -53,6 +55,7 @@ __all__ = [
     "KeptChange",
     "Membership",
     "MessageCount",
+    "MessageFeedback",
     "NoticeChoices",
     "NoticeKind",
     "OAuthClient",
@@ -65,6 +68,7 @@ __all__ = [
     "Revert",
     "Role",
     "ShareLink",
+    "SavedPrompt",
     "SignInLink",
     "SignedInBrowser",
     "StreamEntry",
@@ -80,6 +84,7 @@ __all__ = [
     "new_instance_id",
     "new_invitation_id",
     "new_member_id",
+    "new_prompt_id",
     "new_push_device_id",
     "new_revert_id",
     "new_share_id",

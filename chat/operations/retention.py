@@ -26,6 +26,7 @@ from chat.operations.data_exports import prune_exports
 from chat.operations.deleted import expired_deleted, prune_deleted
 from chat.operations.ended_runs import expired_children, prune_children
 from chat.operations.reverts import expired_reverts, prune_reverts
+from chat.people.feedback import feedback_without_answer, prune_feedback
 from chat.shares.services import prune_links
 from chat.streams.logs.database_log import prunable_segments, prune_segments
 from fibers.core.states import FiberStatus
@@ -70,6 +71,7 @@ POLICIES = (
     Policy(name="feeds", count=partial(prune_feeds, dry_run=True), prune=prune_feeds),
     Policy(name="durable-streams", count=partial(remove_ended, dry_run=True), prune=remove_ended),
     Policy(name="journals", count=lambda: old_steps().count(), prune=prune_journals),
+    Policy(name="feedback", count=lambda: feedback_without_answer().count(), prune=prune_feedback),
     Policy(name="files", count=partial(attachments.sweep_orphans, dry_run=True), prune=attachments.sweep_orphans),
     Policy(name="workspaces", count=partial(objects.sweep_orphans, dry_run=True), prune=objects.sweep_orphans),
     Policy(

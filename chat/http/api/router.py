@@ -26,6 +26,7 @@ from chat.http.api.endpoints import (
     context,
     events,
     executors,
+    feedback,
     files,
     instances,
     members,
@@ -35,6 +36,7 @@ from chat.http.api.endpoints import (
     preview,
     programs,
     provider_keys,
+    prompts,
     review,
     search,
     sessions,
@@ -120,6 +122,8 @@ PARTS = (
     shares,
     bulk,
     notifications,
+    prompts,
+    feedback,
 )
 """In the order in which their addresses are tried."""
 

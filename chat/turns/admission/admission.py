@@ -37,6 +37,7 @@ from chat.instances.rows import (
 from chat.instances.runs import note_turn_end
 from chat.members.selectors import user_key
 from chat.models import AgentInstance, Delivery, Turn, TurnOptions, TurnSeen, TurnTrigger, new_turn_id
+from chat.people.feedback import forget_feedback_in
 from chat.turns import policies
 from chat.turns.admission.authors import author_of_request, continued_author
 from chat.turns.admission.commands import with_command
@@ -413,6 +414,7 @@ def clear_instance(key: InstanceKey, *, origin: str = "") -> int:
             actor = Actor(user_id=key.owner_id, via="clear")
             supersede_open_calls(instance, actor, session_id=instance.session_id, statuses=OPEN, with_lasting=True)
             clear_session(instance.session_id)
+            forget_feedback_in(instance.session_id)
             forget_guards([instance.session_id])
         cleared: ChatCleared = {"type": "chat.cleared", "origin": origin, "generation": instance.generation}
         notify_on_commit(group_of(key), cleared)

@@ -27,6 +27,8 @@ class Hers:
     content_id: str
     schedule: Schedule
     grant_id: str
+    device_id: str
+    prompt_id: str
     fiber_id: str
     job_id: str
     run: AgentRun
@@ -52,6 +54,8 @@ class Hers:
             "version_id": "1",  # none is kept
             "compaction_id": self.compaction_id,
             "grant_id": self.grant_id,
+            "device_id": self.device_id,
+            "prompt_id": self.prompt_id,
             "fiber_id": self.fiber_id,
             "job_id": self.job_id,
             "execution_id": self.execution.pk,

@@ -51,6 +51,13 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("DELETE", "/api/v1/account/browsers/{browser_id}"): None,
     ("GET", "/api/v1/account/exports/{export_id}/file"): None,
     ("DELETE", "/api/v1/account/exports/{export_id}"): None,
+    ("DELETE", "/api/v1/notifications/devices/{device_id}"): None,
+    ("POST", "/api/v1/notifications/devices/{device_id}/test"): None,
+    ("PATCH", "/api/v1/prompts/{prompt_id}"): {"text": "mine"},
+    ("DELETE", "/api/v1/prompts/{prompt_id}"): None,
+    ("GET", "/api/v1/instances/{instance_id}/feedback"): None,
+    ("PUT", "/api/v1/instances/{instance_id}/messages/{message_id}/feedback"): {"is_good": True},
+    ("DELETE", "/api/v1/instances/{instance_id}/messages/{message_id}/feedback"): None,
     **{
         ("POST", f"/api/v1/executors/{{name}}/{verb}"): {"job_id": "{job_id}", "fence": 1, **more}
         for verb, more in {"heartbeat": {}, "complete": {"output": "mine"}, "fail": {"message": "mine"}}.items()
@@ -236,6 +243,9 @@ GUARDED |= {
 }
 # Operations on a conversation, by the role that they need. All others need its owner.
 READERS = {
+    ("GET", "/api/v1/instances/{instance_id}/feedback"),
+    ("PUT", "/api/v1/instances/{instance_id}/messages/{message_id}/feedback"),
+    ("DELETE", "/api/v1/instances/{instance_id}/messages/{message_id}/feedback"),
     ("GET", "/api/v1/instances/{instance_id}"),
     ("GET", "/api/v1/instances/{instance_id}/messages"),
     ("GET", "/api/v1/instances/{instance_id}/sessions"),
@@ -290,6 +300,12 @@ APPROVERS = WRITERS | {
     ("POST", "/api/v1/instances/{instance_id}/approvals"),
     ("POST", "/api/v1/turns/{turn_id}/undo/effects/{effect_id}"),
 }
+DEVICE = {
+    "name": "mine",
+    "endpoint": "https://192.0.2.1/mine",
+    "public_key": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+    "auth_secret": "BTBZMqHH6r4Tts7J_aSIgg",
+}
 # Operations without an id: they answer with the caller's own
 OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/programs"): None,
@@ -307,6 +323,11 @@ OWN: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/account/exports"): None,
     ("GET", "/api/v1/account/browsers"): None,
     ("DELETE", "/api/v1/account/browsers"): None,
+    ("GET", "/api/v1/notifications"): None,
+    ("PATCH", "/api/v1/notifications"): {"answer": False},
+    ("POST", "/api/v1/notifications/devices"): DEVICE,
+    ("GET", "/api/v1/prompts"): None,
+    ("POST", "/api/v1/prompts"): {"name": "mine", "text": "mine"},
     ("POST", "/api/v1/executors/{name}/claim"): {"tools": ["pay"]},
     ("GET", "/api/v1/agents"): None,
     ("POST", "/api/v1/invitations/accept"): {"secret": "hers"},
@@ -366,6 +387,7 @@ ASYNC = (
         "/try",
         "/export",
         "/exports",
+        "/notifications/devices",
         "/prompt",
         "/changes",
         "/context",

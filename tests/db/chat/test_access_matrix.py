@@ -27,7 +27,7 @@ from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.mcp_servers.changes import read_soon
 from chat.members.services import add_member, invite
-from chat.models import AgentInstance, AgentRun, Membership, Role, SignedInBrowser
+from chat.models import AgentInstance, AgentRun, Membership, PushDevice, Role, SavedPrompt, SignedInBrowser
 from chat.schedules.service import draft_of
 from chat.shares.services import NewShare, make_link
 from chat.think import SessionSetup, StoredSkills
@@ -83,6 +83,10 @@ PUBLIC = {
     ".well-known/oauth-protected-resource/mcp/<str:agent>": "tells nothing of anybody",
     "mcp/<str:agent>": "says that there is no MCP; the endpoint is in front of Django",
     "preview/<str:kind>": "a document without content; tests in test_preview_frame.py",
+    "manifest.webmanifest": "the same for all",
+    "worker.js": "the same for all",
+    "offline": "the same for all",
+    "decide/<str:token>": "guarded by the signature, the person and the roles; tests in test_decision_links.py",
     "join/<str:secret>": "guarded by the secret of an invitation; tests in members/test_invitations.py",
     "shared/<str:secret>": "guarded by the secret of a link; tests in members/test_share_links.py",
     "shared/<str:secret>/files/<str:file_id>": "the same",
@@ -204,6 +208,8 @@ def hers(
             draft_of(instance, Timing.every(3600), Work(prompt=SECRET), title=SECRET[:50], created_by="person")
         )[0],
         grant_id=grant_of(alice),
+        device_id=PushDevice.objects.create(user=alice, name=SECRET[:50], endpoint="https://push.example/hers").pk,
+        prompt_id=SavedPrompt.objects.create(user=alice, name=SECRET[:50], text=SECRET).pk,
         import_id=looked_through(alice.pk, SECRET[:50]),
         rule_id=PermissionRule.objects.create(level="owner", owner=alice, action="deny", key="x", pattern=SECRET).pk,
         **_people(alice, instance),

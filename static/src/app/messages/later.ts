@@ -13,6 +13,7 @@ import choice from "./en/choice.json" with { type: "json" };
 import deleted from "./en/deleted.json" with { type: "json" };
 import exports from "./en/exports.json" with { type: "json" };
 import extensions from "./en/extensions.json" with { type: "json" };
+import feedback from "./en/feedback.json" with { type: "json" };
 import files from "./en/files.json" with { type: "json" };
 import find from "./en/find.json" with { type: "json" };
 import guard from "./en/guard.json" with { type: "json" };
@@ -28,6 +29,7 @@ import panel from "./en/panel.json" with { type: "json" };
 import people from "./en/people.json" with { type: "json" };
 import pictures from "./en/pictures.json" with { type: "json" };
 import previews from "./en/previews.json" with { type: "json" };
+import prompts from "./en/prompts.json" with { type: "json" };
 import rules from "./en/rules.json" with { type: "json" };
 import runs from "./en/runs.json" with { type: "json" };
 import schedules from "./en/schedules.json" with { type: "json" };
@@ -54,6 +56,7 @@ export const later = {
   ...deleted,
   ...exports,
   ...extensions,
+  ...feedback,
   ...files,
   ...find,
   ...guard,
@@ -69,6 +72,7 @@ export const later = {
   ...people,
   ...pictures,
   ...previews,
+  ...prompts,
   ...rules,
   ...runs,
   ...schedules,

@@ -3,5 +3,6 @@
 export { InstructionsSection } from "./instructions.tsx";
 export { MemorySection } from "./memory.tsx";
 export { NotificationsSection } from "./notifications.tsx";
+export { PromptsSection } from "./prompts.tsx";
 export { RulesSection } from "./rules.tsx";
 export { YouSection } from "./you.tsx";

@@ -67,6 +67,12 @@ export const SECTIONS: readonly SettingsSection[] = [
     load: async () => (await import("./deleted.tsx")).DeletedSection,
   },
   {
+    name: "prompts",
+    label: "prompts.title",
+    icon: "book",
+    load: async () => (await import("./own.ts")).PromptsSection,
+  },
+  {
     name: "notifications",
     label: "notifications.title",
     icon: "mail",

@@ -33,6 +33,8 @@ export class Composer extends Store {
   note = "";
   /** Grows with each wish that the field has the focus. */
   focusWishes = 0;
+  /** What Enter does instead of sending, while a saved prompt is being looked for. */
+  take: (() => void) | null = null;
   readonly attachments: Attachments;
   #draftKey = "";
   readonly #due = new Due();

@@ -122,10 +122,11 @@ function EditBar() {
 /** Above the field, while a slash is typed: the commands there are. */
 function Commands() {
   const app = follow(useApp());
-  const commands = offered(follow(app.composer).text, commandsOf(app.agentOf(app.conversation.instance)));
+  const { text } = follow(app.composer);
+  const commands = offered(text, commandsOf(app.agentOf(app.conversation.instance)));
   return (
     <div id="commands" class="commands" aria-live="polite">
-      {commands[0] && <CommandList commands={commands} />}
+      {/^\/[^\n]{0,60}$/.test(text) && <CommandList commands={commands} typed={text} />}
     </div>
   );
 }
@@ -168,7 +169,12 @@ function Field() {
       event.preventDefault();
       const command = completionOf(composer.text, commandsOf(app.agentOf(app.conversation.instance)));
       if (command) composer.fill(`${command.usage} `);
+      else if (composer.take && isPlain) composer.take();
       else composer.submit();
+    } else if (event.key === "ArrowDown" && isPlain && composer.text.startsWith("/")) {
+      const first = document.querySelector<HTMLElement>("#commands .command");
+      if (first) event.preventDefault();
+      first?.focus();
     } else if (event.key === "Escape") {
       event.preventDefault();
       if (!composer.cancelEdit() && app.conversation.running) app.stop();

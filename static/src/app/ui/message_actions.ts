@@ -1,8 +1,10 @@
 // What one can do with a message: the same list as a row of symbols and as a menu.
 
+import { pending } from "../lib/busy.ts";
 import { t } from "../lib/i18n.ts";
 import { isOwn } from "../store/instances.ts";
 import { textOf } from "../store/text_of.ts";
+import type { App } from "../store/app.ts";
 import type { Message } from "../store/types.ts";
 import { shareLinks } from "./conversation_menu.tsx";
 import type { Parts } from "./parts_context.ts";
@@ -40,6 +42,11 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
       label: t("message.edit"),
       run: () => app.sending.edit(message),
     },
+    message.role === "user" && text !== "" && {
+      icon: "book",
+      label: t("message.save-prompt"),
+      run: () => void savePrompt(app, text),
+    },
     isOwn(instance) && !instance.isReadOnly && isAnswer && textOf(message) !== "" && {
       icon: "edit",
       label: t("message.edit-this-answer"),
@@ -72,4 +79,9 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
     const address = app.router.address({ page: "conversation", id: instance.id, place: { messageId, sessionId } });
     return new URL(address, location.href).href;
   }
+}
+
+async function savePrompt(app: App, text: string): Promise<void> {
+  const { editPrompt, saidSaved } = await pending(import("./later.ts"));
+  if (await editPrompt(app, { name: "", text })) app.notices.show(saidSaved());
 }

@@ -15,6 +15,7 @@ import type { Parts } from "./parts_context.ts";
 import { MenuButton } from "./popover.tsx";
 import { Siblings } from "./siblings.tsx";
 
+const FeedbackButtons = lazy(async () => (await import("./later.ts")).FeedbackButtons);
 const Grip = lazy(async () => (await import("./later.ts")).Grip);
 const LimitNote = lazy(async () => (await import("./later.ts")).LimitNote);
 
@@ -95,6 +96,9 @@ export function MessageFoot({ context, message, earlier, isContinued }: FootProp
             {actions.filter(({ isRare }) => !isRare).map((action) => <Action key={action.icon} {...action} />)}
             <More actions={actions.filter(({ isRare }) => isRare)} />
           </>
+        )}
+        {message.role === "assistant" && context.conversation.instance.id && (
+          <FeedbackButtons context={context} message={message} />
         )}
         {turn && <Facts context={context} turn={turn} at={message.createdAt} />}
         {!!message.metadata.writtenBy && <span class="meta">{t("message.by-person")}</span>}

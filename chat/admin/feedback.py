@@ -1,0 +1,37 @@
+"""Feedback in the admin: which answers people found good or bad, and why."""
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.utils.translation import gettext_lazy as _
+
+from chat.admin.columns import linked
+from chat.models import MessageFeedback
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
+
+
+@admin.register(MessageFeedback)
+class FeedbackAdmin(ReadOnlyAdmin):
+    """Feedback, the newest first."""
+
+    list_display = ("message_id", "is_good", "why", "user", "conversation", "changed")
+    list_filter = ("is_good", "instance__agent", "updated_at")
+    list_select_related = ("user", "instance")
+    search_fields = (f"=user__{get_user_model().USERNAME_FIELD}", "=instance__id", "=message_id")
+    search_help_text = _("The exact name of the person, or the exact id of the conversation or the message.")
+    fields = ("message_id", "is_good", "reason", "user", "conversation", "changed")
+    ordering = ("-updated_at", "-id")
+
+    @admin.display(description=_("reason"))
+    def why(self, row: MessageFeedback) -> str:
+        """The reason, or its beginning."""
+        return (row.reason if len(row.reason) <= 120 else f"{row.reason[:120]}…") or NOTHING
+
+    @admin.display(description=_("conversation"))
+    def conversation(self, row: MessageFeedback) -> str:
+        """Link to the conversation."""
+        return linked("think_chat_agentinstance", row.instance_id, row.instance_id)  # a title may quote a message
+
+    @admin.display(description=_("changed"), ordering="updated_at")
+    def changed(self, row: MessageFeedback) -> str:
+        """When it was given, or changed."""
+        return moment(row.updated_at)

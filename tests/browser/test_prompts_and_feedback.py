@@ -1,0 +1,66 @@
+"""Prompts that are saved once and used often, and what people think of answers."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.accessibility import check
+from tests.browser.chat_page import ChatPage
+from tests.browser.looks import look
+
+
+@pytest.mark.smoke
+def test_a_prompt_is_saved_from_a_message_found_by_a_slash_filled_in_and_removed(tab: ChatPage) -> None:
+    page = tab.page
+    tab.ask("say: Dear {name}, about {topic}.")
+    page.locator(".message.is-user").get_by_role("button", name="Save as a prompt").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Text")).to_have_value("say: Dear {name}, about {topic}.")
+    check(page)
+    dialog.get_by_label("Name").fill("Letter")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_be_hidden()
+
+    tab.input.fill("/let")
+    expect(page.locator("#commands .command")).to_have_count(1)
+    look(tab, "prompts-slash")
+    tab.input.press("Enter")
+    expect(dialog.get_by_label("name", exact=True)).to_be_focused()
+    page.keyboard.type("Ada")
+    page.keyboard.press("Tab")
+    expect(dialog.get_by_label("topic")).to_be_focused()
+    page.keyboard.type("tea")
+    check(page)
+    page.keyboard.press("Enter")
+    expect(tab.input).to_have_value("say: Dear Ada, about tea.")
+    tab.input.press("Enter")
+    expect(tab.answers).to_have_count(2)
+    tab.rest()
+    expect(tab.answers.last).to_contain_text("Dear Ada, about tea.")
+
+    tab.open("/settings/prompts")
+    expect(page.get_by_text("Letter", exact=True)).to_be_visible()
+    check(page)
+    look(tab, "prompts")
+    page.get_by_role("button", name="Remove Letter").click()
+    expect(page.get_by_text("You have saved no prompts yet.")).to_be_visible()
+
+
+@pytest.mark.smoke
+def test_an_answer_is_found_good_or_bad_and_that_is_taken_back_by_a_second_press(tab: ChatPage) -> None:
+    page = tab.page
+    answer = tab.ask("say: An answer.")
+    bad = answer.get_by_role("button", name="Bad answer")
+    bad.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("What is wrong with it?").fill("Too short.")
+    dialog.get_by_role("button", name="Add").click()
+    expect(bad).to_have_attribute("aria-pressed", "true")
+    look(tab, "feedback")
+    check(page)
+    tab.open(page.url.removeprefix(tab.base_url))
+    expect(bad).to_have_attribute("aria-pressed", "true")
+    bad.click()
+    expect(bad).to_have_attribute("aria-pressed", "false")
+    tab.rest()
+    tab.open(page.url.removeprefix(tab.base_url))
+    expect(bad).to_have_attribute("aria-pressed", "false")
