@@ -18,6 +18,13 @@ LOOKED_AT = """(state) => {
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
 ICON = "() => new URL(document.querySelector('link[rel=icon]').href).pathname"
+DATABASE = """() => new Promise((done) => {
+    const opening = indexedDB.open("think", 1);
+    opening.onsuccess = () => {
+        const reading = opening.result.transaction("files").objectStore("files").getAllKeys();
+        reading.onsuccess = () => done(reading.result);
+    };
+})"""
 KEPT = """async () => {
     const names = await caches.keys();
     const kept = await Promise.all(names.map(async (name) => (await (await caches.open(name)).keys())));
@@ -143,3 +150,28 @@ def test_a_device_is_added_tested_and_removed_and_a_push_leads_to_its_conversati
         page.get_by_role("button", name="Turn on here").click()
         page.get_by_role("button", name="Turn off here").click()
         expect(page.get_by_text("None of your browsers shows notifications yet.")).to_be_visible()
+
+
+def test_a_file_that_could_not_be_uploaded_survives_a_reload_and_goes_out_once(tab: ChatPage) -> None:
+    page = tab.page
+    tab.ask("say: Begin.")
+    uploads: list[str] = []
+    page.route("**/api/v1/files", lambda route: route.abort())
+    page.route("**/turns", lambda route: route.abort())
+    page.locator("#file-input").set_input_files(
+        {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"kept in the browser"}
+    )
+    expect(page.locator("#composer-files")).to_contain_text("goes out when you’re connected")
+    tab.write("say: Read.")
+    expect(page.locator(".message.is-pending")).to_contain_text("notes.txt")
+    page.reload()
+    expect(page.locator(".message.is-pending")).to_contain_text("notes.txt")
+    page.unroute("**/api/v1/files")
+    page.on("request", lambda request: uploads.append(request.url) if request.url.endswith("/api/v1/files") else None)
+    page.unroute("**/turns")
+    expect(tab.answers).to_have_count(2, timeout=40_000)
+    tab.rest()
+    sent = page.locator(".message.is-user").last
+    expect(sent.get_by_role("link", name="notes.txt").first).to_be_visible()
+    assert len(uploads) == 1
+    assert page.evaluate(DATABASE) == []

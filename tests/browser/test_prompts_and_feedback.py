@@ -12,11 +12,12 @@ from tests.browser.looks import look
 def test_a_prompt_is_saved_from_a_message_found_by_a_slash_filled_in_and_removed(tab: ChatPage) -> None:
     page = tab.page
     tab.ask("say: Dear {name}, about {topic}.")
-    page.locator(".message.is-user").get_by_role("button", name="Save as a prompt").click()
+    page.locator(".message.is-user").get_by_role("button", name="More for this message").click()
+    page.get_by_role("menuitem", name="Save as a prompt").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label("Text")).to_have_value("say: Dear {name}, about {topic}.")
     check(page)
-    dialog.get_by_label("Name").fill("Letter")
+    dialog.get_by_label("Name", exact=True).fill("Letter")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_be_hidden()
 
@@ -64,3 +65,18 @@ def test_an_answer_is_found_good_or_bad_and_that_is_taken_back_by_a_second_press
     tab.rest()
     tab.open(page.url.removeprefix(tab.base_url))
     expect(bad).to_have_attribute("aria-pressed", "false")
+
+
+def test_another_model_answers_again_beside_the_answer_that_is_there(tab: ChatPage) -> None:
+    page = tab.page
+    answer = tab.ask("say: An answer.")
+    answer.get_by_role("button", name="More for this message").click()
+    expect(page.get_by_role("menuitem", name="Read aloud, or stop")).to_be_visible()
+    page.get_by_role("menuitem", name="Answer again with another model").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Choose a model").select_option("openai/gpt-5-mini")
+    check(page)
+    dialog.get_by_role("button", name="Answer again").click()
+    expect(page.locator(".siblings")).to_contain_text("2", timeout=20_000)
+    tab.rest()
+    expect(page.locator("#model-name")).to_have_text("gpt-5-mini")

@@ -142,7 +142,7 @@ export class App extends Store {
     this.undoing = new Undoing(this);
     this.speaker = new Speaker((text) => this.announcer.say(text));
     this.#unsent = new Unsent({
-      deliver: (conversation, entry) => this.sending.deliver(conversation, entry),
+      deliver: (conversation, ...entry) => this.sending.deliver(conversation, ...entry),
       refused: (instance, entry) => this.sending.toDraft(instance, entry),
     });
   }
@@ -369,7 +369,7 @@ export class App extends Store {
     this.connection.watch(null);
     const conversation = new Conversation(this.api, instance, page);
     this.conversation = conversation;
-    this.outbox = new Outbox(pathOf(instance), (entry, signal) => this.sending.deliver(conversation, entry, signal));
+    this.outbox = new Outbox(pathOf(instance), (...entry) => this.sending.deliver(conversation, ...entry));
     this.summaries = new Summaries(this.api, conversation, (text, { isNotice = false } = {}) => {
       if (isNotice) this.notices.show(text);
       else this.announcer.say(text);

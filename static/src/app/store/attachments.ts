@@ -1,6 +1,8 @@
 // Files that go with the next message: uploaded at once, with progress, kept in the draft as references.
 
-import type { Api } from "../net/api.ts";
+import { type Api, ApiError } from "../net/api.ts";
+import { pending } from "../lib/busy.ts";
+import { forgetFile, isKept, keepFile } from "../lib/kept_files.ts";
 import { Store } from "../lib/store.ts";
 import { t } from "../lib/i18n.ts";
 import type { FilePart, StoredFile } from "./types.ts";
@@ -11,7 +13,8 @@ export interface Attachment {
   id: number;
   name: string;
   size: number;
-  state: "uploading" | "ready" | "failed";
+  /** "waiting": there is no line; it is kept in this browser and goes out with its message. */
+  state: "uploading" | "ready" | "waiting" | "failed";
   /** Share of the upload, 0 to 1. */
   progress: number;
   error: string;
@@ -56,7 +59,11 @@ export class Attachments extends Store {
 
   restore(files: StoredFile[] = []): void {
     this.#stop();
-    this.items = files.map((stored) => ({ ...this.#newItem(stored.name, stored.byte_size), state: "ready", stored }));
+    this.items = files.map((stored) => ({
+      ...this.#newItem(stored.name, stored.byte_size),
+      state: isKept(stored.url) ? "waiting" : "ready",
+      stored,
+    }));
     this.changed();
   }
 
@@ -70,7 +77,9 @@ export class Attachments extends Store {
   }
 
   remove(id: number): void {
-    this.items.find((item) => item.id === id)?.abort.abort();
+    const removed = this.items.find((item) => item.id === id);
+    removed?.abort.abort();
+    if (removed?.state === "waiting") forgetFile(removed.stored!.url).catch(() => {}); // it is forgotten later
     this.items = this.items.filter((item) => item.id !== id);
     this.changed();
   }
@@ -105,7 +114,12 @@ export class Attachments extends Store {
       }) as StoredFile;
       change({ state: "ready", stored });
     } catch (error) {
-      if ((error as Error).name !== "AbortError") change({ state: "failed", error: (error as Error).message });
+      if ((error as Error).name === "AbortError") return;
+      const isLine = error instanceof ApiError && error.kind === "offline";
+      const url = isLine ? await pending(keepFile(file)).catch(() => "") : "";
+      if (!url) return change({ state: "failed", error: (error as Error).message });
+      const stored = { url, name: item.name, media_type: file.type, byte_size: file.size };
+      change({ state: "waiting", stored });
     }
   }
 }

@@ -14,8 +14,11 @@ const RETRY_STEPS = [1000, 2000, 5000, 10_000, 20_000];
 /** What is written down of an entry. */
 export type KeptEntry = Pick<OutboxEntry, "requestId" | "body" | "shown">;
 
+/** Writes down what a message has become on its way. */
+export type Rewrite = (content: Pick<KeptEntry, "body" | "shown">) => void;
+
 /** Bring one entry to the server. Throws an `ApiError`. */
-export type Deliver = (entry: OutboxEntry, signal: AbortSignal) => Promise<void>;
+export type Deliver = (entry: OutboxEntry, signal: AbortSignal, rewrite: Rewrite) => Promise<void>;
 
 /** Where the entries of a conversation are kept; `path` as `pathOf` gives it. */
 const keyOf = (path: string) => `outbox.${path}`;
@@ -114,7 +117,7 @@ export class Outbox extends EventStore<{ change: undefined }> {
     const { signal } = sending;
     const tooLong = this.#isHasty ? setTimeout(() => sending.abort(), HASTY_WAIT) : 0;
     try {
-      await this.#deliver(entry, signal);
+      await this.#deliver(entry, signal, (content) => this.#change(requestId, content));
       this.#isHasty = false;
       this.#change(requestId, { state: "accepted", acceptedAt: performance.now() });
       return true;

@@ -1,6 +1,5 @@
 // The saved prompts of the person: read when a slash is typed first, and what is done with one.
 
-import { t } from "../lib/i18n.ts";
 import { Store } from "../lib/store.ts";
 import { readPrompts, type SavedPrompt } from "../net/prompts_api.ts";
 import type { App } from "./app.ts";
@@ -49,5 +48,3 @@ export async function editPrompt(app: App, prompt: Pick<SavedPrompt, "name" | "t
   if (saved) prompts.keep(saved);
   return saved;
 }
-
-export const saidSaved = (): string => t("prompts.saved");

@@ -8,6 +8,8 @@ import type { App } from "./app.ts";
 import type { Written } from "./composer.ts";
 import type { Conversation } from "./conversation.ts";
 import { fromInstance } from "./instances.ts";
+import { uploadKept } from "./kept_uploads.ts";
+import type { Rewrite } from "./outbox.ts";
 import { PAUSED } from "./status.ts";
 import { textOf, writtenOf } from "./text_of.ts";
 import { titleFor } from "./titles.ts";
@@ -97,9 +99,11 @@ export class Sending {
   }
 
   /** For the outbox: bring one entry to the server. Errors: `ApiError`. */
-  async deliver(conversation: Destination, entry: OutboxEntry, signal?: AbortSignal): Promise<void> {
+  async deliver(conversation: Destination, entry: OutboxEntry, signal: AbortSignal, rewrite: Rewrite): Promise<void> {
+    const { api } = this.#app;
+    const body = await uploadKept(api, entry, rewrite, signal);
     if (!conversation.instance.id) await this.#create(conversation, entry);
-    const answer = await this.#app.api.submitTurn(conversation.instance.id, entry.body, signal) as { id: string };
+    const answer = await api.submitTurn(conversation.instance.id, body, signal) as { id: string };
     arrived(conversation.instance);
     conversation.accepted(entry.requestId, answer.id);
     this.#app.list.refreshSoon();

@@ -4,7 +4,7 @@
 
 import { recallAll, remember } from "../lib/storage.ts";
 import { newInstance, pathOf } from "./instances.ts";
-import { keptEntries, Outbox } from "./outbox.ts";
+import { type Deliver, keptEntries, Outbox } from "./outbox.ts";
 import type { Instance, OutboxEntry } from "./types.ts";
 
 const PREFIX = "unsent.";
@@ -55,7 +55,7 @@ class Unshown implements Destination {
 
 /** What the page does for it: `deliver` throws an `ApiError`; `refused` returns whether the message is kept elsewhere. */
 export interface UnsentCare {
-  deliver(conversation: Destination, entry: OutboxEntry): Promise<unknown>;
+  deliver(conversation: Destination, ...entry: Parameters<Deliver>): Promise<unknown>;
   refused(instance: Instance, entry: OutboxEntry): boolean;
 }
 
@@ -79,10 +79,10 @@ export class Unsent {
 
   #send(begun: Begun): void {
     const conversation = new Unshown(begun);
-    const outbox = new Outbox(pathOf(begun), async (entry) => {
+    const outbox = new Outbox(pathOf(begun), async (entry, ...rest) => {
       // Another tab may show it: a message withdrawn there is not sent.
       if (waiting(begun).some(({ requestId }) => requestId === entry.requestId)) {
-        await this.#on.deliver(conversation, entry);
+        await this.#on.deliver(conversation, entry, ...rest);
       }
     });
     this.#outboxes.set(begun.name, outbox);

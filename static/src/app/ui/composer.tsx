@@ -241,7 +241,7 @@ function FileChip({ item, remove, asText }: { item: Attachment; remove: () => vo
   const { stored, state, name } = item;
   return (
     <li class={`file-chip is-${state}`}>
-      {stored && isPicture(stored.media_type)
+      {stored && state === "ready" && isPicture(stored.media_type)
         ? <img class="file-thumbnail" src={stored.url} alt="" />
         : <Icon name="file" />}
       <span class="file-name">{name}</span>
@@ -249,7 +249,8 @@ function FileChip({ item, remove, asText }: { item: Attachment; remove: () => vo
         <progress max={1} value={item.progress} aria-label={t("composer.uploading", { name })} />
       )}
       {state === "failed" && <span class="is-error">{item.error}</span>}
-      {state === "ready" && <span class="muted">{fileSize(item.size)}</span>}
+      {(state === "ready" || state === "waiting") && <span class="muted">{fileSize(item.size)}</span>}
+      {state === "waiting" && <span class="muted">{t("composer.file-waits")}</span>}
       {item.pasted && <button type="button" class="quiet" onClick={asText}>{t("composer.paste-as-text")}</button>}
       {stored?.note && <span class="file-note">{stored.note}</span>}
       <IconButton icon="close" label={t("composer.remove-file", { name })} onClick={remove} />

@@ -3,6 +3,7 @@
 
 import { fileSize } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
+import { isKept } from "../lib/kept_files.ts";
 import type { FilePart } from "../store/types.ts";
 import { useApp } from "./context.ts";
 import { Icon } from "./icon.tsx";
@@ -67,7 +68,7 @@ function File({ part, base, enlarge }: FileProps) {
   const inside = (
     <>
       <Icon name="file" />
-      <span dir="auto">{isOwn || isData ? name : `${name} ${url}`}</span>
+      <span dir="auto">{isOwn || isData || isKept(url) ? name : `${name} ${url}`}</span>
       {size}
     </>
   );

@@ -1,5 +1,7 @@
 // The page and its service worker: what a notification leads to is shown in the page that is open.
 
+import { forgetUnnamed } from "../lib/kept_files.ts";
+import { recallAll } from "../lib/storage.ts";
 import { onNotification, registerWorker } from "../lib/worker.ts";
 import type { App } from "../store/app.ts";
 
@@ -9,5 +11,7 @@ export function install(app: App): void {
     app.router.push(route);
     app.show(route);
   });
+  const drafts = [...recallAll("outbox."), ...recallAll("draft.")];
+  forgetUnnamed(JSON.stringify(drafts)).catch(() => {}); // no database, no kept files
   void registerWorker(app.boot.urls.worker);
 }

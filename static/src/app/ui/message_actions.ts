@@ -4,10 +4,11 @@ import { pending } from "../lib/busy.ts";
 import { t } from "../lib/i18n.ts";
 import { isOwn } from "../store/instances.ts";
 import { textOf } from "../store/text_of.ts";
-import type { App } from "../store/app.ts";
 import type { Message } from "../store/types.ts";
 import { shareLinks } from "./conversation_menu.tsx";
 import type { Parts } from "./parts_context.ts";
+
+const verbs = () => pending(import("./later.ts"));
 
 export interface MessageAction {
   icon: string;
@@ -42,11 +43,6 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
       label: t("message.edit"),
       run: () => app.sending.edit(message),
     },
-    message.role === "user" && text !== "" && {
-      icon: "book",
-      label: t("message.save-prompt"),
-      run: () => void savePrompt(app, text),
-    },
     isOwn(instance) && !instance.isReadOnly && isAnswer && textOf(message) !== "" && {
       icon: "edit",
       label: t("message.edit-this-answer"),
@@ -71,6 +67,24 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
       run: () => app.copy(linkTo(message.id)),
       done: t("message.link-copied"),
     },
+    message.role === "user" && text !== "" && {
+      icon: "book",
+      label: t("message.save-prompt"),
+      isRare: true,
+      run: () => void verbs().then(({ savePrompt }) => savePrompt(app, text)),
+    },
+    isOwn(instance) && !instance.isReadOnly && isAnswer && app.models.of(instance.agent).length > 1 && {
+      icon: "sliders",
+      label: t("message.other-model"),
+      isRare: true,
+      run: () => void verbs().then(({ askAnotherModel }) => askAnotherModel(app, conversation, message)),
+    },
+    isAnswer && text !== "" && "speechSynthesis" in globalThis && {
+      icon: "chat",
+      label: t("message.read-aloud"),
+      isRare: true,
+      run: () => void verbs().then(({ speak }) => speak(app, text)),
+    },
   ];
   return actions.filter((action) => action !== false);
 
@@ -79,9 +93,4 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
     const address = app.router.address({ page: "conversation", id: instance.id, place: { messageId, sessionId } });
     return new URL(address, location.href).href;
   }
-}
-
-async function savePrompt(app: App, text: string): Promise<void> {
-  const { editPrompt, saidSaved } = await pending(import("./later.ts"));
-  if (await editPrompt(app, { name: "", text })) app.notices.show(saidSaved());
 }

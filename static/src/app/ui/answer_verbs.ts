@@ -1,0 +1,32 @@
+// What one does with a message now and then: loaded when the first of it is done.
+
+import { t } from "../lib/i18n.ts";
+import { readAloud } from "../lib/read_aloud.ts";
+import type { App } from "../store/app.ts";
+import type { Conversation } from "../store/conversation.ts";
+import { NO_CHOICE } from "../store/models.ts";
+import { editPrompt } from "../store/prompts.ts";
+import type { Message } from "../store/types.ts";
+
+export async function savePrompt(app: App, text: string): Promise<void> {
+  if (await editPrompt(app, { name: "", text })) app.notices.show(t("prompts.saved"));
+}
+
+export function speak(app: App, text: string): void {
+  app.announcer.say(t(readAloud(text) ? "feedback.reads" : "feedback.reads-no-more"));
+}
+
+/** Another answer, of a model that the person chooses: the conversation goes on with it. */
+export async function askAnotherModel(app: App, conversation: Conversation, message: Message): Promise<void> {
+  const { instance } = conversation;
+  const load = async () => (await import("../dialogs/all.ts")).ChooseModel;
+  const current = instance.modelChoice?.model || instance.model;
+  const model = await app.dialogs.ask(load, { models: app.models.of(instance.agent), current });
+  if (!model) return;
+  try {
+    await app.models.choose(conversation, { ...NO_CHOICE, ...instance.modelChoice, model });
+    app.sending.regenerate(message);
+  } catch (error) {
+    app.notices.fail(error);
+  }
+}
