@@ -1,10 +1,13 @@
 """Prompts that are saved once and used often, and what people think of answers."""
 
+from collections.abc import Callable
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
+from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
 
 
@@ -80,3 +83,24 @@ def test_another_model_answers_again_beside_the_answer_that_is_there(tab: ChatPa
     expect(page.locator(".siblings")).to_contain_text("2", timeout=20_000)
     tab.rest()
     expect(page.locator("#model-name")).to_have_text("gpt-5-mini")
+
+
+def test_the_questions_of_a_conversation_are_listed_and_lead_to_their_places(
+    open_tab: Callable[..., ChatPage], live_product: LiveProduct
+) -> None:
+    tab = open_tab()
+    messages = [
+        {"id": f"m{number}", "role": role, "parts": [{"type": "text", "text": f"{role} {number}"}]}
+        for number in range(260)
+        for role in [("user", "assistant")[number % 2]]
+    ]
+    tab.open(f"/c/{live_product.seed('Long', messages)}")
+    page = tab.page
+    page.get_by_role("button", name="More for this conversation").click()
+    page.get_by_role("menuitem", name="List the questions").click()
+    questions = page.get_by_role("dialog").locator(".outline button")
+    expect(questions).to_have_count(130)
+    expect(questions.first).to_have_text("user 0")
+    check(page)
+    questions.nth(2).click()
+    expect(page.locator('[data-id="m4"]')).to_be_in_viewport()

@@ -10,6 +10,7 @@ export { Confirm } from "./confirm.tsx";
 export { EditAnswer } from "./edit_answer.tsx";
 export { ExportConversations } from "./export_conversations.tsx";
 export { ImportArchive } from "./import_archive.tsx";
+export { Outline } from "./outline.tsx";
 export { Picture } from "./picture.tsx";
 export { EditPrompt, FillPrompt } from "./prompts.tsx";
 export { Share } from "./share.tsx";

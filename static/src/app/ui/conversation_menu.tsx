@@ -21,7 +21,7 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
     const label = t(item.isPinned ? "list.unpin" : "list.pin");
     entries.push({ icon: "pin", label, run: () => conversations.setPinned(item, !item.isPinned) });
   }
-  if (find) entries.push(...openEntries(app, find));
+  if (find) entries.push(...openEntries(app, item, find));
   if (item.sessionId && !item.parentId) {
     entries.push({ icon: "globe", label: t("conversation.share-link"), run: () => void shareLinks(app, item) });
   }
@@ -39,7 +39,7 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
 /** Those of a member: the conversation is another person's. */
 function memberEntries(app: App, item: Instance, find?: () => void): MenuEntry[] {
   const leave = () => app.conversations.leave(item);
-  const entries: MenuEntry[] = find ? openEntries(app, find) : [];
+  const entries: MenuEntry[] = find ? openEntries(app, item, find) : [];
   entries.push(...exportEntries(app, item));
   return [...entries, { icon: "out", label: t("conversation.leave"), run: leave, isDanger: true }];
 }
@@ -51,10 +51,19 @@ export async function shareLinks({ api, dialogs }: App, instance: Instance, mess
 }
 
 /** What one can do with the conversation that is open. */
-const openEntries = (app: App, find: () => void): MenuEntry[] => [
-  { icon: "search", label: t("conversation.find"), run: find },
-  { icon: "print", label: t("conversation.print"), run: () => void printShown(app) },
-];
+function openEntries(app: App, { id }: Instance, find: () => void): MenuEntry[] {
+  const outline = async () => {
+    const load = async () => (await import("../dialogs/all.ts")).Outline;
+    const current = app.reveal?.messageId ?? "";
+    const messageId = await app.dialogs.ask(load, { api: app.api, instanceId: id, current });
+    if (messageId) await app.open(id, { place: { messageId, sessionId: "" } });
+  };
+  return [
+    { icon: "search", label: t("conversation.find"), run: find },
+    { icon: "book", label: t("conversation.outline"), run: () => void outline() },
+    { icon: "print", label: t("conversation.print"), run: () => void printShown(app) },
+  ];
+}
 
 function exportEntries(app: App, item: Instance): MenuEntry[] {
   if (!item.sessionId) return [];
