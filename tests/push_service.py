@@ -46,7 +46,7 @@ class PushedBrowser:
         return self.key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
 
     def subscription(self, name: str = "Firefox on Linux") -> dict[str, str]:
-        """What the page sends to the product."""
+        """The body that the page sends to the product."""
         keys = {"public_key": encoded(self.public), "auth_secret": encoded(self.auth)}
         return {"name": name, "endpoint": self.endpoint, **keys}
 

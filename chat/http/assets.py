@@ -56,14 +56,14 @@ def _asset(entry: dict[str, Any]) -> Asset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Script:
+class BuiltScript:
     """The text of a file of the build. `build`: another one for each build."""
 
     text: str
     build: str
 
 
-def find_script(name: str) -> Script | None:
+def find_script(name: str) -> BuiltScript | None:
     """The text of a file by its plain name, for what is given out elsewhere than its address; `None` when not built.
 
     Errors: `KeyError` for a name that the build does not know.
@@ -73,7 +73,7 @@ def find_script(name: str) -> Script | None:
         return None
     names = sorted(entry["file"] for entry in entries.values())
     text = (MANIFEST.parent / entries[name]["file"]).read_text(encoding="utf-8")
-    return Script(text=text, build=hashlib.sha256("\n".join(names).encode()).hexdigest()[:12])
+    return BuiltScript(text=text, build=hashlib.sha256("\n".join(names).encode()).hexdigest()[:12])
 
 
 def _entries(manifest: Path) -> dict[str, Any] | None:

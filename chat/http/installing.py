@@ -22,7 +22,7 @@ _THEME = "#1f6f5c"
 @require_safe
 @cache_control(max_age=3600)
 def manifest(_request: HttpRequest) -> HttpResponse:
-    """What browsers need to install the page: its name, where it begins, its icons."""
+    """The facts by which browsers install the page: its name, where it begins, its icons."""
     home = reverse("chat:home")
     text = dump(
         {
@@ -67,7 +67,7 @@ def worker(_request: HttpRequest) -> HttpResponse:
 @require_safe
 @cache_control(no_cache=True)
 def offline(request: HttpRequest) -> HttpResponse:
-    """What the worker shows where the server cannot be reached."""
+    """The page that the worker shows where the server cannot be reached."""
     return render(request, "chat/offline.html")
 
 

@@ -17,7 +17,7 @@ MAX_LISTED: Final = 2_000
 
 
 def feedback_in(instance: AgentInstance, user_id: Any) -> list[MessageFeedback]:
-    """What a person thinks of the answers of the current history, the newest first. One query."""
+    """The words of a person about the answers of the current history, the newest first. One query."""
     rows = MessageFeedback.objects.filter(session_id=instance.session_id, user_id=user_id)
     return list(rows.order_by("-updated_at", "-pk")[:MAX_LISTED])
 

@@ -25,7 +25,7 @@ def wants(choices: NoticeChoices, kind: str) -> bool:
 
 
 def quiet_seconds(choices: NoticeChoices, now: datetime) -> float:
-    """How long nothing is pushed from now on; 0 outside of the quiet hours. They may go over midnight."""
+    """Seconds in which nothing is pushed from now on; 0 outside of the quiet hours. They may go over midnight."""
     begin, end = choices.quiet_from, choices.quiet_until
     if begin is None or end is None or begin == end:
         return 0.0

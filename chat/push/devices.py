@@ -35,7 +35,7 @@ def devices_of(user_id: Any) -> list[PushDevice]:
 
 
 def fingerprint_of(endpoint: str) -> str:
-    """What a device is found by: the address itself is a secret of the browser's."""
+    """The name by which a device is found: its address is a secret of the browser's."""
     return hashlib.sha256(endpoint.encode()).hexdigest()
 
 

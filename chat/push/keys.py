@@ -44,7 +44,7 @@ def signed_for(audience: str, *, subject: str, now: int) -> str:
 
 
 def subject_of(origin: str) -> str:
-    """How a push service reaches those who run a site."""
+    """The address at which a push service reaches those who run a site."""
     return origin if origin.startswith("https://") else f"mailto:{settings.DEFAULT_FROM_EMAIL}"
 
 

@@ -23,7 +23,7 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushMessage:
-    """What the page's worker gets. `path`: where it leads; `tag`: a later push with the same one takes its place."""
+    """The text for the page's worker. `path`: where it leads; `tag`: a later push with the same one takes its place."""
 
     title: str
     body: str

@@ -1,6 +1,6 @@
 """News that may concern a person who is elsewhere: noted in the transaction that commits it, sent by a fiber.
 
-Nothing is started where nobody of this site has a device. Ids alone travel: rows of fibers are read by more people.
+Nothing is started on a site without devices. Ids alone travel: rows of fibers are read by more people.
 """
 
 from typing import Any, Final

@@ -31,7 +31,7 @@ _SALT: Final = "think.decision_link"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedDecision:
-    """What a link decides, for the page that asks for a confirmation."""
+    """The decision of a link, for the page that asks for a confirmation."""
 
     approves: bool
     tool_title: str
@@ -73,7 +73,7 @@ def path_of(token: str) -> str:
 
 
 def read_link(token: str, user_id: Any) -> LinkedDecision:
-    """What a link would decide now, for the person who is signed in. Changes nothing.
+    """The decision that a link would take now, for the person who is signed in. Changes nothing.
 
     Errors: `DecisionLinkInvalid` for one that is forged, expired, another person's or about nothing that is there;
     `CallDecided` and `CallChanged` where it is too late; `RoleNeeded`, `AnswerDenied` as anywhere.

@@ -1,4 +1,4 @@
-"""What reaches a person who looks elsewhere: title and icon of the window, an installed page, pushes."""
+"""News for a person who looks elsewhere: title and icon of the window, an installed page, pushes, kept files."""
 
 import json
 import re
@@ -110,7 +110,7 @@ CLICK = """() => {
 def test_a_device_is_added_tested_and_removed_and_a_push_leads_to_its_conversation(
     new_context: Callable[..., BrowserContext], open_tab: Callable[..., ChatPage]
 ) -> None:
-    """Where a browser gets its subscription, and what the system shows, is out of reach: they are on this machine."""
+    """Subscriptions of browsers and notifications of systems are out of reach here: both are stood in for."""
     context = new_context(service_workers="allow")
     context.grant_permissions(["notifications"])
     tab = open_tab(context=context)

@@ -43,7 +43,7 @@ class ApprovalMethods:
         """Make a link that decides one call, for a letter or a notification of yours: its path on this site.
 
         It shows that person what it decides, and asks for a click; it works once, for exactly the arguments that were
-        asked about, and for nobody else. Units: `hours`, at most a week. Errors: `CallNotFound` for an unknown id;
+        asked about, and for no other person. Units: `hours`, at most a week. Errors: `CallNotFound` for an unknown id;
         `CallDecided`; `InputInvalid`.
         """
         return await self.instance.approvals.link(execution_id, approves=approves, user_id=user_id, hours=hours)

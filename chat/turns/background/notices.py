@@ -1,4 +1,4 @@
-"""News for people who are elsewhere: who gets them, and one push to one device.
+"""News for people who are elsewhere: whom they concern, and one push to one device.
 
 Both run as fibers after the transaction that has noted them (`chat/push/starting.py`). A push is sent at least once,
 and its tag lets the second take the place of the first. Whether it still concerns the person is asked right before.

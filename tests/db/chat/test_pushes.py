@@ -1,4 +1,4 @@
-"""Pushes from what was committed to a browser that opens them: who gets them, when, and what ends them."""
+"""Pushes from the commit to a browser that opens them: whom they concern, when, and what ends them."""
 
 import json
 from collections.abc import Iterator

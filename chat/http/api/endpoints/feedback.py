@@ -1,4 +1,4 @@
-"""API operations on what the caller thinks of answers."""
+"""API operations on the feedback that the caller gives on answers."""
 
 from django.http import HttpRequest
 from ninja import Router, Status
@@ -15,7 +15,7 @@ _ANSWER = "/instances/{instance_id}/messages/{message_id}/feedback"
 
 @router.get("/instances/{instance_id}/feedback", response=list[FeedbackOut], operation_id="list_feedback")
 def feedback_list(request: HttpRequest, instance_id: str) -> list[FeedbackOut]:
-    """What you think of the answers of the current history; others do not see it here."""
+    """Your feedback on the answers of the current history; others do not see it here."""
     user = caller_of(request).user
     instance = open_instance(user, instance_id, needs=Role.READER)
     return [_feedback(row) for row in feedback_in(instance, user.pk)]

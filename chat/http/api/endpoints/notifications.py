@@ -33,7 +33,7 @@ router = Router(tags=["notifications"])
 
 @router.get("/notifications", response=NotificationsOut, operation_id="get_notifications")
 def notifications(request: HttpRequest) -> NotificationsOut:
-    """What is pushed to you, and where. With the key of this site, which a browser needs for a new device."""
+    """Your wishes about pushes, and your devices. With the key of this site, which a browser needs for a new one."""
     user = caller_of(request).user
     return NotificationsOut(
         public_key=public_key(),

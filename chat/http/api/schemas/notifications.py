@@ -20,7 +20,7 @@ class PushDeviceOut(Schema):
 
 
 class NoticeChoicesOut(Schema):
-    """What a person wants to be told of, and the hours in which nothing is pushed, in `zone`."""
+    """The kinds of pushes that a person wants, and the hours in which there are none, in `zone`."""
 
     decision: bool
     answer: bool

@@ -1,4 +1,4 @@
-// What needs the person: questions that wait in all conversations, and answers that ended while nobody looked.
+// What needs the person: questions that wait in all conversations, and answers that ended unseen.
 
 import type { App } from "./app.ts";
 import type { Instance } from "./types.ts";

@@ -1,4 +1,4 @@
-"""What turns and schedules note for people who are elsewhere, in the transactions that commit it."""
+"""News that turns and schedules note for people who are elsewhere, in the transactions that commit them."""
 
 from datetime import timedelta
 from typing import Any
@@ -27,7 +27,7 @@ def with_device(room: Room) -> None:
 
 
 def noted() -> list[dict[str, Any]]:
-    """What was noted."""
+    """The news that were noted."""
     return [row.payload for row in Fiber.objects.filter(name="chat.notice").order_by("created_at", "pk")]
 
 
