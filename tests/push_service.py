@@ -101,7 +101,7 @@ class PushService(ThreadingHTTPServer):
         scheme, _, parameters = headers["authorization"].partition(" ")
         signed = dict(part.strip().split("=", 1) for part in parameters.split(","))
         key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), decoded(signed["k"]))
-        claims = jwt.decode(signed["t"], key, algorithms=["ES256"], audience=self.origin)  # type: ignore[arg-type]
+        claims = jwt.decode(signed["t"], key, algorithms=["ES256"], audience=self.origin)
         is_fit = scheme == "vapid" and claims["sub"].startswith(("mailto:", "https:")) and "ttl" in headers
         if not is_fit or headers["content-encoding"] != "aes128gcm":
             return 400

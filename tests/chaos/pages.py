@@ -80,7 +80,7 @@ class PageTab:
     @classmethod
     async def open(cls, browser: Browser, number: int, room: str, base: str, path: str, cookie: str) -> "PageTab":
         """Sign in and go there."""
-        context = await browser.new_context(timezone_id="UTC", locale="en-GB")
+        context = await browser.new_context(timezone_id="UTC", locale="en-GB", service_workers="block")
         name, _, value = cookie.partition("=")
         await context.add_cookies([{"name": name, "value": value, "domain": "127.0.0.1", "path": "/"}])
         tab = cls(number, room, await context.new_page(), base + path)

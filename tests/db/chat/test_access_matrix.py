@@ -166,6 +166,15 @@ def _extensions(alice: User, instance: AgentInstance) -> None:
         stored_extension(alice, "hers", source, level=level, scope=scope, words=SECRET)
 
 
+def _own_things(alice: User) -> dict[str, str]:
+    """Things of Alice's that are in no conversation."""
+    device = PushDevice.objects.create(user=alice, name=SECRET[:50], endpoint="https://push.example/hers")
+    return {
+        "device_id": device.pk,
+        "prompt_id": SavedPrompt.objects.create(user=alice, name=SECRET[:50], text=SECRET).pk,
+    }
+
+
 @pytest.fixture
 def hers(
     request: pytest.FixtureRequest,
@@ -208,8 +217,6 @@ def hers(
             draft_of(instance, Timing.every(3600), Work(prompt=SECRET), title=SECRET[:50], created_by="person")
         )[0],
         grant_id=grant_of(alice),
-        device_id=PushDevice.objects.create(user=alice, name=SECRET[:50], endpoint="https://push.example/hers").pk,
-        prompt_id=SavedPrompt.objects.create(user=alice, name=SECRET[:50], text=SECRET).pk,
         import_id=looked_through(alice.pk, SECRET[:50]),
         rule_id=PermissionRule.objects.create(level="owner", owner=alice, action="deny", key="x", pattern=SECRET).pk,
         **_people(alice, instance),
@@ -259,6 +266,7 @@ def _people(alice: User, instance: AgentInstance) -> dict[str, Any]:
     """A reader of Alice's conversation besides Bob, an open invitation, and a link for readers."""
     User.objects.create_user("carol")
     return {
+        **_own_things(alice),
         "member_id": add_member(instance, "carol", Role.READER, by=alice.pk).pk,
         "invitation_id": invite(instance, Role.READER, by=alice.pk, days=1)[0].pk,
         "share_id": make_link(instance, NewShare(days=1))[0].pk,
