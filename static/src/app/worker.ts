@@ -37,7 +37,7 @@ interface OpenPage {
   url: string;
   focused: boolean;
   focus(): Promise<unknown>;
-  postMessage(message: unknown): void;
+  navigate(address: string): Promise<unknown>;
 }
 
 interface WorkerScope {
@@ -137,6 +137,8 @@ async function follow(notification: Notification): Promise<void> {
   if (address.origin !== scope.location.origin) return;
   const [there] = (await openPages()).filter(({ url }) => new URL(url).pathname.startsWith(BUILT.home));
   if (!there) return void await scope.clients.openWindow(address.href);
-  there.postMessage({ type: "think-go", address: address.href });
-  await there.focus();
+  await there.focus().catch(() => {}); // a system may not let it come to the front
+  if (there.url === address.href) return;
+  // Loaded anew: a page that has just been opened does not listen yet, and drafts are kept.
+  await there.navigate(address.href).catch(() => scope.clients.openWindow(address.href));
 }

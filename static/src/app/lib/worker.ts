@@ -1,4 +1,4 @@
-// The page's side of its service worker (`worker.ts`): registering it, and following the notifications that it shows.
+// The page's side of its service worker (`worker.ts`): registering it.
 
 interface Policies {
   createPolicy(name: string, rules: { createScriptURL: (url: string) => string }): {
@@ -28,11 +28,4 @@ function trusted(address: string): string {
     },
   }) ?? null;
   return policy ? policy.createScriptURL(address) : address;
-}
-
-/** Call `go` with each address that a notification leads to. */
-export function onNotification(go: (address: URL) => void): void {
-  navigator.serviceWorker?.addEventListener("message", ({ data }) => {
-    if (data?.type === "think-go") go(new URL(data.address, location.href));
-  });
 }
