@@ -117,6 +117,7 @@ def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> 
         },
         "agents": _ask(request, "agents", unlisted="true"),
         "model": _ask(request, "model"),
+        "files": _ask(request, "file_limits"),
         "instances": instances,
         "instance": instance,
         "messages": messages,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from django.db import transaction
 
@@ -17,15 +17,12 @@ from chat.instances.rows import ensure_instance, ensure_session, hold_instance, 
 from chat.turns.admission.oversized import fit_message
 from chat.turns.state.active import running_turn_id
 from sessions_app.context.history import ContextActor, note_message
-from sessions_app.core.messages.shapes import Message, NewMessage
+from sessions_app.core.messages.shapes import WRITTEN_BY, Message, NewMessage
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
 from sessions_app.messages.services import append_here, update_message
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.phrases import Phrase
-
-WRITTEN_BY: Final = "writtenBy"
-"""Metadata of an answer that a person wrote or changed in the model's place: `owner` or `staff`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from django.db.models import Q
 
+from sessions_app.core.messages.shapes import WRITTEN_BY
 from sessions_app.core.text.markdown import to_markdown
 from sessions_app.errors import SessionNotFound
 from sessions_app.models import Compaction, ContextBlock, ContextEntry, Message, Session, SessionSummary
@@ -136,7 +137,13 @@ def _markdown(session_id: str, name: str, summary: str | None) -> Iterator[str]:
         yield "".join(f"> {line}".rstrip() + "\n" for line in summary.splitlines()) + "\n"
     path = Message.objects.on_path(session_id, None, 0).order_by("depth")
     for row in _rows(list(path.values_list("pk", "byte_size"))):
-        yield to_markdown(row.role, row.content["parts"])
+        yield to_markdown(row.role, row.content["parts"], _written_by(row))
+
+
+def _written_by(row: MessageRow) -> str:
+    """Who wrote an answer in the model's place, and when; empty for any other message."""
+    who = (row.content.get("metadata") or {}).get(WRITTEN_BY)
+    return f"Written by {who}, {row.created_at:%Y-%m-%d %H:%M} UTC" if isinstance(who, str) else ""
 
 
 def _rows(places: list[tuple[int, int]]) -> Iterator[MessageRow]:

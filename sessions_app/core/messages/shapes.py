@@ -16,6 +16,10 @@ CALLED_BY: Final = "calledBy"
 """Below `OURS` in a call's metadata: the tool through which the model made the call (`tools_app.core.deferral`)."""
 
 
+WRITTEN_BY: Final = "writtenBy"
+"""Metadata of an answer that a person wrote or changed in the model's place: `owner` or `staff`."""
+
+
 class Approval(TypedDict, total=False):
     """The approval of a tool call: a request, and the decision once there is one."""
 

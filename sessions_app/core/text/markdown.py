@@ -11,9 +11,10 @@ from thinkproject.kernel.jsonvalue import JSONValue
 _SPEAKERS: Final = {"user": "User", "assistant": "Assistant", "system": "System"}
 
 
-def to_markdown(role: str, parts: Iterable[Part]) -> str:
-    """One message as Markdown: a heading with the author, then its parts. Reasoning is quoted."""
-    pieces = [f"## {_SPEAKERS.get(role, role)}", *(piece for part in parts for piece in _piece(part))]
+def to_markdown(role: str, parts: Iterable[Part], note: str = "") -> str:
+    """One message as Markdown: a heading with the author, a note on it, then its parts. Reasoning is quoted."""
+    head = [f"## {_SPEAKERS.get(role, role)}", *([f"*{note}*"] if note else ())]
+    pieces = [*head, *(piece for part in parts for piece in _piece(part))]
     return "\n\n".join(pieces) + "\n\n"
 
 

@@ -357,6 +357,7 @@ OWN: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/mcp-servers"): {"name": "mine", "url": "https://mcp.example.com/mine"},
     ("POST", "/api/v1/mcp-servers/import"): PASTED,
     ("POST", "/api/v1/files"): None,
+    ("GET", "/api/v1/file-limits"): None,
     ("POST", "/api/v1/imports"): UPLOAD,
     ("GET", "/api/v1/archives"): None,
     ("GET", "/api/v1/exports"): None,

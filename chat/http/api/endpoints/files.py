@@ -9,12 +9,13 @@ from ninja.files import UploadedFile
 
 from chat.access.auth import open_attachment, open_instance
 from chat.files import attachments
+from chat.files.conf import file_settings
 from chat.files.sent import files_of
 from chat.files.views import note_of
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.file_response import file_response, view_response
-from chat.http.api.schemas.common import FileOut, SentFileOut
+from chat.http.api.schemas.common import FileLimitsOut, FileOut, SentFileOut
 from chat.models import Attachment, Role
 
 router = Router(tags=["files"])
@@ -25,6 +26,12 @@ def file_upload(request: HttpRequest, file: Annotated[UploadedFile, File()]) -> 
     """Upload a file for use in a message. Files that no message uses are deleted after a day."""
     row = attachments.store_upload(caller_of(request).user.pk, file)
     return Status(201, _encode(row, note_of(row)))
+
+
+@router.get("/file-limits", response=FileLimitsOut, operation_id="get_file_limits")
+def file_limits(request: HttpRequest) -> object:  # noqa: ARG001 - the framework names it
+    """Size and types of files that can be attached, to be looked at before an upload. The bytes decide all the same."""
+    return FileLimitsOut(max_bytes=file_settings.max_bytes, types=sorted(file_settings.types))
 
 
 @router.get(

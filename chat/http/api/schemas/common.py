@@ -450,6 +450,13 @@ class ConfigOut(Schema):
     config_schema: JSONObject | None
 
 
+class FileLimitsOut(Schema):
+    """The largest file that can be attached, in bytes, and the media types that may be."""
+
+    max_bytes: int
+    types: list[str]
+
+
 class SentFileOut(Schema):
     """A file in a message of a conversation. `role`: of the newest message that has it, which `message_id` names."""
 

@@ -3,7 +3,6 @@
 import "../messages/later.ts"; // before any of the dialogs
 
 export { AskName } from "./ask_name.tsx";
-export { ChooseAgent } from "./choose_agent.tsx";
 export { ChooseModel } from "./choose_model.tsx";
 export { ChooseWorkspace } from "./choose_workspace.tsx";
 export { Confirm } from "./confirm.tsx";

@@ -1,12 +1,13 @@
-// Conversations of other products: choose a file, see what is in it, import it, see what was left out.
+// Conversations from a file, of this product or another one: choose it, see what is in it, import it, see what was left out.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { type ArchiveImport, ArchivesApi } from "../net/archives_api.ts";
-import type { Api } from "../net/api.ts";
+import type { Api, Schemas } from "../net/api.ts";
 import type { DialogProps } from "../store/dialogs.ts";
 import type { Agent } from "../store/types.ts";
 import { Dialog } from "./dialog.tsx";
+import { type OwnExport, ownExport } from "./own_export.ts";
 
 const LOOK_MS = 700;
 const MEGABYTE = 1024 * 1024;
@@ -21,7 +22,7 @@ const KINDS = [
 ] as const;
 const IS_BUSY = new Set(["reading", "importing"]);
 
-interface Props extends DialogProps<true> {
+interface Props extends DialogProps<{ id: string }> {
   api: Api;
   agents: readonly Agent[];
   current: string;
@@ -36,6 +37,7 @@ export function ImportArchive({ api, agents, current, onAdded, close }: Props) {
   const [upload, setUpload] = useState<{ name: string; fraction: number } | null>(null);
   const [problem, setProblem] = useState("");
   const [agent, setAgent] = useState(current);
+  const { own, look, start } = useOwnImport(api, onAdded, setProblem);
   const leave = useRef(new AbortController()).current;
   const attempt = async (work: () => Promise<ArchiveImport>) => {
     setProblem("");
@@ -60,8 +62,10 @@ export function ImportArchive({ api, agents, current, onAdded, close }: Props) {
     const timer = setTimeout(look, LOOK_MS);
     return () => clearTimeout(timer);
   }, [row]);
-  const choose = (file: File | undefined) => {
+  const choose = async (file: File | undefined) => {
     if (!file) return;
+    setProblem("");
+    if (await look(file)) return;
     if (file.size > limit) {
       setProblem(t("imports.too-large", { size: megabytes(file.size), limit: megabytes(limit) }));
       return;
@@ -72,39 +76,29 @@ export function ImportArchive({ api, agents, current, onAdded, close }: Props) {
       return await archives.upload(file, leave.signal, (fraction) => setUpload({ name: file.name, fraction }));
     });
   };
-  const canStart = row !== null && (row.status === "ready" || row.status === "stopped") &&
-    (row.preview?.conversation_count ?? 0) > 0;
-  const actions = canStart
-    ? <button type="submit" class="button is-primary">{t("imports.start")}</button>
-    : row && IS_BUSY.has(row.status)
-    ? (
-      <button type="button" class="button" onClick={() => void attempt(() => archives.stop(row.id))}>
-        {t("imports.stop")}
-      </button>
-    )
-    : undefined;
+  const canStart = own
+    ? !own.isBusy && !own.made
+    : row !== null && (row.status === "ready" || row.status === "stopped") &&
+      (row.preview?.conversation_count ?? 0) > 0;
+  const stop = row && !own && IS_BUSY.has(row.status) ? () => void attempt(() => archives.stop(row.id)) : null;
+  const open = own?.made ? () => close({ id: own.made!.instance_id }) : null;
   return (
     <Dialog
       title={t("imports.title")}
-      actions={actions}
-      onSubmit={() => void (canStart && attempt(() => archives.start(row.id, agent)))}
+      actions={canStart || stop || open ? <Actions canStart={canStart} stop={stop} open={open} /> : undefined}
+      onSubmit={() => {
+        if (!canStart) return;
+        if (own) void start(agent);
+        else if (row) void attempt(() => archives.start(row.id, agent));
+      }}
       close={close}
     >
       {limit > 0 && <p class="muted">{t("imports.help", { size: megabytes(limit) })}</p>}
       {limit > 0 && !upload && !(row && IS_BUSY.has(row.status)) && <FileChoice choose={choose} />}
       {upload && <Progress label={t("imports.uploading", { name: upload.name })} value={upload.fraction} />}
       {problem && <p role="alert" class="is-error">{problem}</p>}
-      {row && !upload && <Row row={row} />}
-      {canStart && agents.length > 1 && (
-        <p>
-          <label>
-            {t("imports.agent")}{" "}
-            <select value={agent} onChange={(event) => setAgent(event.currentTarget.value)}>
-              {agents.map(({ name, title }) => <option key={name} value={name}>{title}</option>)}
-            </select>
-          </label>
-        </p>
-      )}
+      {own ? <Own own={own} /> : row && !upload && <Row row={row} />}
+      {canStart && agents.length > 1 && <AgentChoice agents={agents} agent={agent} choose={setAgent} />}
     </Dialog>
   );
 }
@@ -114,11 +108,81 @@ function FileChoice({ choose }: { choose: (file: File | undefined) => void }) {
     <p>
       <input
         type="file"
-        accept=".zip,.json,application/zip,application/json"
+        accept=".jsonl,.ndjson,.zip,.json,application/x-ndjson,application/zip,application/json"
         aria-label={t("imports.choose")}
-        onChange={(event) => choose(event.currentTarget.files?.[0])}
+        onChange={(event) => void choose(event.currentTarget.files?.[0])}
       />
     </p>
+  );
+}
+
+/** What the file at hand needs: to be imported, to be stopped, or to be opened. */
+function Actions({ canStart, stop, open }: {
+  canStart: boolean;
+  stop: (() => void) | null;
+  open: (() => void) | null;
+}) {
+  if (canStart) return <button type="submit" class="button is-primary">{t("imports.start")}</button>;
+  if (open) return <button type="button" class="button is-primary" onClick={open}>{t("imports.open")}</button>;
+  return <button type="button" class="button" onClick={stop!}>{t("imports.stop")}</button>;
+}
+
+function AgentChoice({ agents, agent, choose }: {
+  agents: readonly Agent[];
+  agent: string;
+  choose: (name: string) => void;
+}) {
+  return (
+    <p>
+      <label>
+        {t("imports.agent")}{" "}
+        <select value={agent} onChange={(event) => choose(event.currentTarget.value)}>
+          {agents.map(({ name, title }) => <option key={name} value={name}>{title}</option>)}
+        </select>
+      </label>
+    </p>
+  );
+}
+
+/** An export of this product that was chosen. `look`: whether a file is one; `start` imports it. */
+function useOwnImport(api: Api, onAdded: () => void, setProblem: (problem: string) => void) {
+  const [own, setOwn] = useState<OwnImport | null>(null);
+  const look = async (file: File): Promise<boolean> => {
+    const found = await ownExport(file).catch(() => null);
+    setOwn(found && { ...found, made: null, isBusy: false });
+    return found !== null;
+  };
+  const start = async (agent: string) => {
+    if (!own) return;
+    setProblem("");
+    setOwn({ ...own, isBusy: true });
+    try {
+      setOwn({ ...own, isBusy: false, made: await api.importConversation(own.file, agent) });
+      onAdded();
+    } catch (error) {
+      setOwn({ ...own, isBusy: false });
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  };
+  return { own, look, start };
+}
+
+interface OwnImport extends OwnExport {
+  /** What came of it; null before. */
+  made: Schemas["ImportedOut"] | null;
+  isBusy: boolean;
+}
+
+/** An export of this product: what is in it, and what came of it. */
+function Own({ own: { title, messageCount, made, isBusy } }: { own: OwnImport }) {
+  const name = title || t("imports.untitled");
+  if (isBusy) return <Progress label={t("imports.own-importing", { title: name })} />;
+  return (
+    <div class="import-found" aria-live="polite">
+      <p dir="auto">{t("imports.own", { title: name, count: messageCount })}</p>
+      {made && <p>{t("imports.own-done", { count: made.message_count })}</p>}
+      {made && made.left_out.length > 0 && <p>{t("imports.own-left-out", { what: made.left_out.join(", ") })}</p>}
+    </div>
   );
 }
 

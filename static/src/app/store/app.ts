@@ -121,7 +121,7 @@ export class App extends Store {
     this.search = new Search(this.api);
     this.selection = new Selection(this);
     this.find = new Search(this.api, () => ({ instance: this.conversation.instance.id }));
-    this.composer = new Composer(this.api, {
+    this.composer = new Composer(this.api, boot.files, {
       send: (written) => this.sending.send(written),
       command: ({ name, rest }) => {
         if (name === "undo") this.undoing.ask();

@@ -5,6 +5,8 @@ import { pending } from "../lib/busy.ts";
 import { forgetFile, isKept, keepFile } from "../lib/kept_files.ts";
 import { Store } from "../lib/store.ts";
 import { t } from "../lib/i18n.ts";
+import type { FileLimits } from "./boot.ts";
+import { fileProblem } from "./file_limits.ts";
 import type { FilePart, StoredFile } from "./types.ts";
 
 const MOST = 10;
@@ -28,10 +30,12 @@ export class Attachments extends Store {
   items: readonly Attachment[] = [];
   #made = 0;
   #api: Api;
+  #limits: FileLimits;
 
-  constructor(api: Api) {
+  constructor(api: Api, limits: FileLimits) {
     super();
     this.#api = api;
+    this.#limits = limits;
   }
 
   get isBusy(): boolean {
@@ -69,11 +73,14 @@ export class Attachments extends Store {
 
   /** Upload files. Returns why some were left out, in words; empty when all are on their way. `pasted`: the text that one is. */
   add(files: readonly File[], pasted = ""): string {
+    const problems: string[] = [];
     for (const file of files) {
-      if (this.items.length >= MOST) return t("composer.too-many-files", { count: MOST });
-      this.#upload(file, pasted);
+      if (this.items.length >= MOST) return [...problems, t("composer.too-many-files", { count: MOST })].join(" ");
+      const problem = fileProblem(file, this.#limits);
+      if (problem) problems.push(problem);
+      else this.#upload(file, pasted);
     }
-    return "";
+    return problems.join(" ");
   }
 
   remove(id: number): void {

@@ -13,6 +13,12 @@ export interface SiteModel {
   hint: string;
 }
 
+/** What can be attached: bytes of a file, and media types. */
+export interface FileLimits {
+  max_bytes: number;
+  types: readonly string[];
+}
+
 export interface Boot {
   product: string;
   user: string;
@@ -33,6 +39,7 @@ export interface Boot {
   };
   agents: Agent[];
   model: SiteModel | null;
+  files: FileLimits;
   instances: InstancePage & { pinned: RawInstance[] };
   instance: RawInstance | null;
   messages: RawPage | null;

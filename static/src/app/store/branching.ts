@@ -1,5 +1,4 @@
-// Ways on from a message: a fork into a conversation of its own, another text in the place of an answer; and conversations that
-// come from a file.
+// Ways on from a message: a fork into a conversation of its own, and another text in the place of an answer.
 
 import { t } from "../lib/i18n.ts";
 import type { App } from "./app.ts";
@@ -52,31 +51,6 @@ export class Branching {
       if (wanted.continues || isLast) announcer.say(t("message.edit-continues"));
       else notices.show(t("message.edit-saved"));
       if (wanted.continues) composer.focus();
-    } catch (error) {
-      notices.fail(error);
-    }
-  }
-
-  async importFile(file: File): Promise<void> {
-    const { agents, api, conversation, dialogs, list, notices } = this.#app;
-    const load = async () => (await import("../dialogs/all.ts")).ChooseAgent;
-    const agent = agents.length > 1
-      ? await dialogs.ask(load, { agents, current: conversation.instance.agent })
-      : agents[0]?.name;
-    if (!agent) return;
-    notices.show(t("list.importing", { name: file.name }));
-    try {
-      const made = await api.importConversation(file, agent) as {
-        instance_id: string;
-        message_count: number;
-        left_out: string[];
-      };
-      await this.#app.open(made.instance_id);
-      list.refresh();
-      const done = t("list.imported", { count: made.message_count });
-      notices.show(
-        made.left_out.length ? `${done} ${t("list.not-imported", { what: made.left_out.join(", ") })}` : done,
-      );
     } catch (error) {
       notices.fail(error);
     }

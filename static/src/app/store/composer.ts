@@ -7,6 +7,7 @@ import { recall, remember } from "../lib/storage.ts";
 import { Store } from "../lib/store.ts";
 import { t } from "../lib/i18n.ts";
 import { Attachments } from "./attachments.ts";
+import type { FileLimits } from "./boot.ts";
 import { type Command, commandOf } from "./commands.ts";
 import type { Delivery, FilePart, Message, StoredFile } from "./types.ts";
 
@@ -40,9 +41,13 @@ export class Composer extends Store {
   readonly #due = new Due();
   #on: { send: (written: Written) => void; command: (command: Command) => void };
 
-  constructor(api: Api, on: { send: (written: Written) => void; command: (command: Command) => void }) {
+  constructor(
+    api: Api,
+    limits: FileLimits,
+    on: { send: (written: Written) => void; command: (command: Command) => void },
+  ) {
     super();
-    this.attachments = new Attachments(api);
+    this.attachments = new Attachments(api, limits);
     this.#on = on;
     addEventListener("pagehide", () => this.#save());
   }

@@ -3,9 +3,11 @@
 
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { fullTime, timeLabel } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { isLongText } from "../lib/long_text.ts";
 import { follow } from "../lib/store.ts";
+import { isOwn } from "../store/instances.ts";
 import type { Pending } from "../store/rows.ts";
 import { textOf } from "../store/text_of.ts";
 import type { Limit, Message } from "../store/types.ts";
@@ -43,6 +45,7 @@ function MessageItem(props: MessageProps) {
   return (
     <li class={classOf(props)} data-id={message.id}>
       <Head {...props} />
+      <WrittenBy context={context} message={message} />
       <Body context={context} message={message} isLast={props.isLast} opened={opened.current} />
       {pending
         ? <PendingFoot context={context} message={message} pending={pending} error={props.error} limit={props.limit} />
@@ -65,6 +68,19 @@ function classOf({ message, pending, isFirst, isContinued, isEdited, isFound, ha
   };
   const set = Object.entries(marks).filter(([, isSet]) => isSet).map(([name]) => name);
   return ["message", `is-${message.role}`, ...set].join(" ");
+}
+
+/** An answer that a person wrote or changed in the model's place says so, with who and when. */
+function WrittenBy({ context, message }: Pick<MessageProps, "context" | "message">) {
+  const { writtenBy } = message.metadata;
+  if (!writtenBy || message.role !== "assistant") return null;
+  const who = writtenBy === "staff" ? "staff" : isOwn(context.conversation.instance) ? "you" : "owner";
+  const key = `message.${message.siblings.length > 1 ? "edited" : "by"}-${who}` as const;
+  return (
+    <p class="written-by" title={message.createdAt ? fullTime(message.createdAt) : undefined}>
+      {t(key, { when: message.createdAt ? timeLabel(message.createdAt) : "" })}
+    </p>
+  );
 }
 
 /** Who speaks: shown above an answer, spoken above every message. */

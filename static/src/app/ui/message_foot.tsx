@@ -101,7 +101,6 @@ export function MessageFoot({ context, message, earlier, isContinued }: FootProp
           <FeedbackButtons context={context} message={message} />
         )}
         {turn && <Facts context={context} turn={turn} at={message.createdAt} />}
-        {!!message.metadata.writtenBy && <span class="meta">{t("message.by-person")}</span>}
         {!!message.metadata.schedule && <span class="meta">{t("message.scheduled")}</span>}
         {message.createdAt && !turn && (
           <time class="meta when" dateTime={message.createdAt} title={fullTime(message.createdAt)}>

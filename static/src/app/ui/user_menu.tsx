@@ -1,6 +1,5 @@
 // The menu with the person's name: memory, theme, keys, the archive, import, signing out.
 
-import { useRef } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { useApp } from "./context.ts";
@@ -13,12 +12,6 @@ const UserMenuItems = lazy(async () => (await import("./later.ts")).UserMenuItem
 export function UserMenu() {
   const app = follow(useApp());
   const user = app.personName;
-  const file = useRef<HTMLInputElement>(null);
-  const importFile = () => {
-    const [chosen] = file.current!.files ?? [];
-    if (chosen) app.branching.importFile(chosen);
-    file.current!.value = "";
-  };
   const label = t("list.user-menu", { name: user });
   return (
     <>
@@ -39,17 +32,8 @@ export function UserMenu() {
           ),
         }}
       >
-        {(close) => <UserMenuItems close={close} chooseFile={() => file.current!.click()} />}
+        {(close) => <UserMenuItems close={close} />}
       </Popover>
-      <input
-        id="import-file"
-        type="file"
-        accept=".jsonl,.ndjson,application/x-ndjson"
-        hidden
-        aria-label={t("list.import-file")}
-        ref={file}
-        onChange={importFile}
-      />
     </>
   );
 }

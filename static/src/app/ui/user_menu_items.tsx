@@ -13,8 +13,7 @@ import { Icon } from "./icon.tsx";
 
 const THEME_LABELS = { system: "menu.theme-system", light: "menu.theme-light", dark: "menu.theme-dark" } as const;
 
-/** `chooseFile` opens the browser's dialog for the file to import. */
-export function UserMenuItems({ close, chooseFile }: { close: () => void; chooseFile: () => void }) {
+export function UserMenuItems({ close }: { close: () => void }) {
   const app = useApp();
   const item = (icon: string, text: string, run: () => unknown) => (
     <button
@@ -37,8 +36,7 @@ export function UserMenuItems({ close, chooseFile }: { close: () => void; choose
       {item("calendar", t("list.work"), () => app.showWork())}
       {item("box", t("menu.archive-show"), () => app.list.showArchive(true))}
       {item("bin", t("deleted.list"), () => app.showSettings("deleted"))}
-      {item("open", t("menu.import"), chooseFile)}
-      {item("box", t("imports.title"), () => importArchive(app))}
+      {item("open", t("imports.title"), () => importArchive(app))}
       {item("save", t("exports.title-all"), () => exportConversations(app))}
       {app.boot.urls.admin && item("shield", t("menu.administration"), () => location.assign(app.boot.urls.admin))}
       {app.boot.urls.docs && item("code", t("menu.api"), () => location.assign(app.boot.urls.docs))}
@@ -49,10 +47,17 @@ export function UserMenuItems({ close, chooseFile }: { close: () => void; choose
   );
 }
 
-/** Ask for an archive of another product. */
-async function importArchive({ agents, api, conversation, dialogs, list }: App): Promise<void> {
+/** Ask for an export, of this product or of another one. */
+async function importArchive(app: App): Promise<void> {
+  const { agents, api, conversation, dialogs, list } = app;
   const load = async () => (await import("../dialogs/all.ts")).ImportArchive;
-  await dialogs.ask(load, { api, agents, current: conversation.instance.agent, onAdded: () => list.refresh() });
+  const made = await dialogs.ask(load, {
+    api,
+    agents,
+    current: conversation.instance.agent,
+    onAdded: () => list.refresh(),
+  });
+  if (made) await app.open(made.id);
 }
 
 function ThemeChoice() {

@@ -1,6 +1,7 @@
 """The API's operations on histories, forks, exports, imports, and what is pinned or put away."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from sessions_app.core.messages.shapes import Content
 from sessions_app.messages import selectors
 from sessions_app.messages.services import append_messages, fork_session
 from sessions_app.models import Compaction, Message, Session
-from sessions_app.transfer.export import export_lines
+from sessions_app.transfer.export import export_lines, export_markdown
 from tests.db.chat.conftest import ApiClient, make_turn, say, text_message
 from thinkproject.kernel.aio import db
 
@@ -202,6 +203,9 @@ def test_an_answer_that_its_owner_wrote_says_so_here_and_in_exports(
     items = as_alice.get(f"/instances/{conversation.id}/messages").json()["items"]
     assert [(item["metadata"] or {}).get("writtenBy") for item in items] == [None, "owner"]
     assert "".join(export_lines(str(conversation.session_id))).count('"writtenBy":"owner"') == 1
+    read = "".join(export_markdown(str(conversation.session_id)))
+    assert re.search(r"## Assistant\n\n\*Written by owner, \d{4}-\d\d-\d\d \d\d:\d\d UTC\*\n\n", read)
+    assert read.count("*Written by") == 1
 
 
 @pytest.mark.parametrize(
