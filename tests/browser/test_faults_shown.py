@@ -67,13 +67,13 @@ def test_a_slash_offers_commands_with_what_they_do(tab: ChatPage) -> None:
 
 def test_an_answer_that_its_owner_wrote_says_so(tab: ChatPage) -> None:
     tab.ask("say: From the model.")
-    expect(tab.answers.last).not_to_contain_text("written by a person")
+    expect(tab.answers.last.locator(".written-by")).to_have_count(0)
     choose_more(tab, tab.answers.last, "Edit this answer")
     dialog = tab.page.get_by_role("dialog")
     dialog.get_by_role("textbox").fill("From me.")
     dialog.get_by_role("button", name="Save").last.click()
     expect(tab.answers.last.locator(".md")).to_have_text("From me.")
-    expect(tab.answers.last).to_contain_text("written by a person")
+    expect(tab.answers.last.locator(".written-by")).to_contain_text("Edited by you")
 
 
 def test_the_arrow_leads_from_the_search_to_what_was_found(tab: ChatPage) -> None:
