@@ -70,12 +70,19 @@ function classOf({ message, pending, isFirst, isContinued, isEdited, isFound, ha
   return ["message", `is-${message.role}`, ...set].join(" ");
 }
 
+const WRITTEN = { staff: "message.by-staff", you: "message.by-you", owner: "message.by-owner" } as const;
+const EDITED = {
+  staff: "message.edited-staff",
+  you: "message.edited-you",
+  owner: "message.edited-owner",
+} as const;
+
 /** An answer that a person wrote or changed in the model's place says so, with who and when. */
 function WrittenBy({ context, message }: Pick<MessageProps, "context" | "message">) {
   const { writtenBy } = message.metadata;
   if (!writtenBy || message.role !== "assistant") return null;
   const who = writtenBy === "staff" ? "staff" : isOwn(context.conversation.instance) ? "you" : "owner";
-  const key = `message.${message.siblings.length > 1 ? "edited" : "by"}-${who}` as const;
+  const key = (message.siblings.length > 1 ? EDITED : WRITTEN)[who];
   return (
     <p class="written-by" title={message.createdAt ? fullTime(message.createdAt) : undefined}>
       {t(key, { when: message.createdAt ? timeLabel(message.createdAt) : "" })}
