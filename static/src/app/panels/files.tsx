@@ -89,7 +89,7 @@ function Files({ conversation }: PanelProps) {
   return (
     <>
       {reading.error && <p class="is-error" role="alert">{reading.error}</p>}
-      <SentFiles conversation={conversation} api={api} actions={actions} canWrite={canWrite} />
+      <SentFiles conversation={conversation} api={api} tree={tree} canWrite={canWrite} />
       <TreeView tree={tree} api={api} actions={actions} open={open} last={last.current} />
     </>
   );

@@ -6,21 +6,21 @@ import { t } from "../lib/i18n.ts";
 import { withoutTricks } from "../lib/readable.ts";
 import type { FilesApi, SentFile } from "../net/files_api.ts";
 import type { Conversation } from "../store/conversation.ts";
+import type { FileTree } from "../store/file_tree.ts";
 import { useApp } from "../ui/context.ts";
 import { Icon, IconButton } from "../ui/icon.tsx";
-import type { FileActions } from "./file_actions.ts";
 import { useReading } from "./reading.ts";
 
 interface Props {
   conversation: Conversation;
   api: FilesApi;
-  actions: FileActions;
+  tree: FileTree;
   canWrite: boolean;
 }
 
 const FEW = 5;
 
-export function SentFiles({ conversation, api, actions, canWrite }: Props) {
+export function SentFiles({ conversation, api, tree, canWrite }: Props) {
   const { notices } = useApp();
   const [isWhole, setWhole] = useState(false);
   const [busy, setBusy] = useState("");
@@ -31,7 +31,7 @@ export function SentFiles({ conversation, api, actions, canWrite }: Props) {
     setBusy(file.id);
     try {
       const { path } = await api.copySent(file.id);
-      await actions.reveal(path);
+      await tree.reveal(path);
       notices.show(t("files.copied-to", { path }));
     } catch (failure) {
       notices.fail(failure);
