@@ -84,7 +84,7 @@ def _title(agent: object) -> str:
 
 
 def _keys(rules: Sequence[Permission], action: RuleAction) -> str:
-    """What rules of an action are about, each once."""
+    """The keys of the rules of an action, each once."""
     said = [
         rule.key if rule.pattern == "*" else f"{rule.key} {rule.pattern}" for rule in rules if rule.action is action
     ]

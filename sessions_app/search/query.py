@@ -76,7 +76,7 @@ class FoundEntries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Only:
-    """Which messages are looked at: of a role, written at `since` or later and before `until`. Empty: all."""
+    """Messages that are looked at: of a role, written at `since` or later and before `until`. Empty: all."""
 
     role: str = ""
     since: datetime | None = None

@@ -141,7 +141,7 @@ def _markdown(session_id: str, name: str, summary: str | None) -> Iterator[str]:
 
 
 def _written_by(row: MessageRow) -> str:
-    """Who wrote an answer in the model's place, and when; empty for any other message."""
+    """The author of an answer that a person wrote, and when; empty for any other message."""
     who = (row.content.get("metadata") or {}).get(WRITTEN_BY)
     return f"Written by {who}, {row.created_at:%Y-%m-%d %H:%M} UTC" if isinstance(who, str) else ""
 

@@ -207,5 +207,5 @@ def test_the_address_of_a_thread_leads_to_its_conversation(open_tab: OpenTab) ->
     assert tab.page.url == place
     tab.page.go_forward()
     expect(title).to_have_text("Desk coders")
-    tab.open("/#f0000000")  # of nobody
+    tab.open("/#f0000000")  # there is none
     expect(tab.page.get_by_text("That conversation doesn’t exist.")).to_be_visible()

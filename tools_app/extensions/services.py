@@ -164,7 +164,7 @@ async def load_extension(  # noqa: PLR0913 - callers name each
 
 
 def _given(manifest: Manifest, granted: object) -> Permissions:
-    """What is granted of a manifest. Errors: `ExtensionInvalid` for more than it asks for."""
+    """The permissions of a manifest that are granted. Errors: `ExtensionInvalid` for more than it asks for."""
     if granted is None:
         return manifest.permissions
     given = parse_permissions(granted)

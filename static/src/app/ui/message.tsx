@@ -77,7 +77,7 @@ const EDITED = {
   owner: "message.edited-owner",
 } as const;
 
-/** An answer that a person wrote or changed in the model's place says so, with who and when. */
+/** Under the head of an answer that a person wrote or changed in the model's place: who, and when. */
 function WrittenBy({ context, message }: Pick<MessageProps, "context" | "message">) {
   const { writtenBy } = message.metadata;
   if (!writtenBy || message.role !== "assistant") return null;
