@@ -9,8 +9,8 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0040_notifications"),
-        ("think_sessions", "0009_append_only"),
+        ("think_chat", "0008_notifications"),
+        ("think_sessions", "0001_tables"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
