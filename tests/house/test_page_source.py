@@ -70,5 +70,34 @@ def test_the_linter_bounds_the_functions_of_the_page() -> None:
     assert [path for path in scripts() if "think-lines/function-lines" in _read(path)] == []
 
 
+_SIDE = re.compile(
+    r"^ *((?:margin|padding|border)-(?:left|right)\b[\w-]*|left|right|border-\w+-(?:left|right)-radius):", re.MULTILINE
+)
+_ASIDE = re.compile(r"^ *(?:text-align|float): *(?:-webkit-)?(left|right)\b", re.MULTILINE)
+_FOUR = re.compile(r"^ *(?:margin|padding|inset): *(\S+) (\S+) (\S+) (\S+);", re.MULTILINE)
+_OF_MATH = re.compile(r"^\.math[^{}]*\{[^{}]*\}", re.MULTILINE)
+
+
+def sided(text: str) -> list[str]:
+    """Declarations of a style sheet that name a side which changes with the direction of reading."""
+    text = _OF_MATH.sub("", text)  # formulas run from the left everywhere
+    four = [" ".join(sides) for sides in _FOUR.findall(text) if sides[1] != sides[3]]
+    return [*_SIDE.findall(text), *_ASIDE.findall(text), *four]
+
+
+def test_styles_hold_for_both_directions_of_reading() -> None:
+    styles = [path for path in committed() if path.startswith("static/src/css/")]
+    assert len(styles) > 15
+    found = {path: sided(_read(path)) for path in styles}
+    assert {path: sides for path, sides in found.items() if sides} == {}, "use start and end, as `margin-inline-start`"
+
+
+def test_sides_in_styles_are_found() -> None:
+    lines = ["left: 0", "padding-right: 1px", "text-align: left", "margin: 0 1px 0 2px", "border-top-left-radius: 0"]
+    text = "a {\n" + "".join(f"  {line};\n" for line in lines) + "}\n"
+    assert sorted(sided(text)) == ["0 1px 0 2px", "border-top-left-radius", "left", "left", "padding-right"]
+    assert sided("a {\n  margin: 0 1px 0 1px;\n  text-align: start;\n}\n.math b {\n  text-align: right;\n}\n") == []
+
+
 def _read(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")

@@ -23,6 +23,18 @@ _PLACE = re.compile(r"%\((\w+)\)|(?<!\{)\{(\w+)")
 _HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n{fields}\n'
 
 
+class _Undated(Catalog):
+    """A catalogue whose head has what programs read, and no dates or names."""
+
+    @property
+    def mime_headers(self) -> list[tuple[str, str]]:
+        """The fields of the head."""
+        fields = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Transfer-Encoding", "8bit")]
+        if self.locale is not None:
+            fields += [("Language", str(self.locale)), ("Plural-Forms", self.plural_forms)]
+        return fields
+
+
 def all_entries() -> list[Entry]:
     """The sentences of all sources, sorted."""
     errors = known_errors()
@@ -87,7 +99,7 @@ def add(language: str, folder: Path) -> Path:
 
 
 def _catalogue(entries: Iterable[Entry], translated: Catalog | None = None) -> Catalog:
-    catalogue = Catalog(locale=translated.locale if translated else None)
+    catalogue = _Undated(locale=translated.locale if translated else None)
     for entry in entries:
         known = translated.get(entry.text, entry.context or None) if translated else None
         catalogue.add(

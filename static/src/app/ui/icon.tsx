@@ -2,10 +2,13 @@
 
 import type { ButtonHTMLAttributes, Ref } from "preact";
 
+/** Symbols that point along the line of reading: they are mirrored where it runs from right to left. */
+const DIRECTED = new Set(["back", "chevron", "left", "out", "panel", "right", "sidebar"]);
+
 /** One symbol, hidden from assistive technology: what it stands for is said by the control around it. */
 export function Icon({ name }: { name: string }) {
   return (
-    <svg class="icon" aria-hidden="true">
+    <svg class={DIRECTED.has(name) ? "icon is-directed" : "icon"} aria-hidden="true">
       <use href={`#i-${name}`} />
     </svg>
   );
