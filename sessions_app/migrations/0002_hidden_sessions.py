@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_sessions", "0009_append_only"),
+        ("think_sessions", "0001_tables"),
     ]
 
     operations = [

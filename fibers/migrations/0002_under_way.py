@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_fibers", "0011_effects_of_querysets"),
+        ("think_fibers", "0001_tables"),
     ]
 
     operations = [
