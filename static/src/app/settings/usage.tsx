@@ -89,7 +89,7 @@ function factsOf(figures: Figures): string {
   const texts = [
     Number(figures.cost) > 0 && money(figures.cost),
     t("usage.turns-count", { count: figures.turn_count }),
-    tokens > 0 && t("message.tokens", { count: tokens }),
+    tokens > 0 && t("panel.tokens", { count: tokens }),
     figures.failed_count > 0 && t("usage.failed", { count: figures.failed_count }),
   ];
   return texts.filter(Boolean).join(" · ");
