@@ -2,10 +2,11 @@
 
 ChatError
 └─ BrowserNeeded · SignInNeeded · SignInNotFound · TokenNotFound · KeyNotFound · ExportNotFound · LastAdministrator
+               PreferenceInvalid · PromptNotFound · PushDeviceNotFound
 """
 
 from chat.errors import ChatError
-from thinkproject.kernel.errors import Conflict, Denied, NotFound
+from thinkproject.kernel.errors import Conflict, Denied, Invalid, NotFound
 
 
 class BrowserNeeded(ChatError, Denied):
@@ -48,3 +49,21 @@ class LastAdministrator(ChatError, Conflict):
     """You are the only administrator of this site. Make another person one first."""
 
     code = "last_administrator"
+
+
+class PreferenceInvalid(ChatError, Invalid):
+    """This preference is not possible. Data: `field`."""
+
+    code = "preference_invalid"
+
+
+class PromptNotFound(ChatError, NotFound):
+    """You have no such prompt."""
+
+    code = "prompt_not_found"
+
+
+class PushDeviceNotFound(ChatError, NotFound):
+    """You have no such device."""
+
+    code = "push_device_not_found"

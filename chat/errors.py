@@ -5,7 +5,7 @@ ThinkError
                   │  AttachmentInvalid · RangeNotSatisfiable · Unauthenticated · OriginDenied · SignInDenied
                   │  LinkUnknown · GrantNotFound · FrameInvalid · ChunkInvalid · TurnConflict · TurnDropped
                   │  RoleNeeded · AnswerDenied · MemberNotFound · InvitationNotFound · UndoBusy · UndoImpossible
-                  │  AnswersIncomplete · StreamTaken · PreferenceInvalid · SharedNotFound
+                  │  AnswersIncomplete · StreamTaken · SharedNotFound
                   │  CallChanged · CallDecided · CallNotFound · TurnFailed · NestedTurn
                   │  TurnConfigInvalid · TurnTimeout · OutputInvalid · BudgetReached · ConfigInvalid
                   │  FiberInvalid · FiberMethodMissing · FiberConflict
@@ -79,28 +79,10 @@ class InvitationNotFound(ChatError, NotFound):
     code = "invitation_not_found"
 
 
-class PreferenceInvalid(ChatError, Invalid):
-    """This preference is not possible. Data: `field`."""
-
-    code = "preference_invalid"
-
-
 class SharedNotFound(ChatError, NotFound):
     """This link does not work: it is wrong, has expired, or was taken back."""
 
     code = "shared_not_found"
-
-
-class PromptNotFound(ChatError, NotFound):
-    """You have no such prompt."""
-
-    code = "prompt_not_found"
-
-
-class PushDeviceNotFound(ChatError, NotFound):
-    """You have no such device."""
-
-    code = "push_device_not_found"
 
 
 class TurnNotFound(ChatError, NotFound):

@@ -213,7 +213,7 @@ def preloads(name: str, texts: dict[str, str]) -> list[str]:
 def translations() -> dict[str, str]:
     """Modules with the texts of each language besides English: for the first view, and for what is opened later.
 
-    Shape: texts by file name, as `messages-de.js` and `messages-de-later.js`. What is not translated is left out, and
+    Shape: texts by file name, as that of a language and of what it says later. What is not translated is left out, and
     is English on the page.
     """
     folder = SOURCE / "app" / "messages"
@@ -233,7 +233,7 @@ def translations() -> dict[str, str]:
 def name_translations(modules: dict[str, str]) -> tuple[dict[str, bytes], dict[str, dict[str, object]]]:
     """Give the modules of the languages their hashed names.
 
-    Shape: contents by final name; entries such as `messages-de.js`, which preload what is opened later.
+    Shape: contents by final name; entries of a language, which preload what is opened later.
     """
     names = {name: with_hash(name, short_hash(text.encode())) for name, text in modules.items()}
     listed: dict[str, dict[str, object]] = {}

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from chat.account_errors import PreferenceInvalid
 from chat.agent.registry import is_served
 from chat.core.context.person_instructions import NO_INSTRUCTIONS, PersonInstructions
-from chat.errors import PreferenceInvalid
 from chat.models import PersonPreferences
 from sessions_app.core.compaction.tokens import estimate_text
 from thinkproject.kernel.phrases import Phrase

@@ -4,7 +4,8 @@ from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 
-from chat.errors import InputInvalid, PromptNotFound
+from chat.account_errors import PromptNotFound
+from chat.errors import InputInvalid
 from chat.models import SavedPrompt
 from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase

@@ -7,7 +7,8 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
-from chat.errors import InputInvalid, PushDeviceNotFound
+from chat.account_errors import PushDeviceNotFound
+from chat.errors import InputInvalid
 from chat.models import PushDevice
 from chat.push.encryption import AUTH_BYTES, from_base64, read_public_key
 from thinkproject.kernel.owner_lock import lock_owner

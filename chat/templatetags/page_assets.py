@@ -48,7 +48,7 @@ def page_script(context: dict[str, Any], name: str) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def page_messages(context: dict[str, Any]) -> SafeString:
-    """The modules with the texts of the language that is active, which `lib/translations.ts` reads; none for English.
+    """The modules with the texts of the active language, for `static/src/app/lib/translations.ts`; none for English.
 
     The one for the first view is loaded with the script, the other one when the first view is drawn.
     """

@@ -1,8 +1,8 @@
 """Names of fibers that wait in Redis for a worker with room: the quick way beside Celery's tasks.
 
-A worker that takes names says so every few seconds; while one does, a name goes to the list of its queue, and whichever
-worker has room takes the first. A task of Celery costs several times as much on both sides. It carries what has to wait
-for a while, and everything when no worker takes names.
+A worker that takes names announces it every few seconds. While one does, a name goes to the list of its queue, and the
+first worker with room takes it. A task of Celery costs several times as much on both sides. Celery carries what has to
+wait for a while, and everything when no worker takes names.
 """
 
 import logging

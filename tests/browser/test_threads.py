@@ -115,30 +115,9 @@ def named(tab: ChatPage, name: str) -> None:
     expect(dialog).to_have_count(0)
 
 
-@pytest.mark.smoke
-def test_threads_are_listed_begun_named_moved_and_removed(open_tab: OpenTab) -> None:
-    tab = open_tab("/c/new?agent=desk-coders")
+def work_on_workspaces(tab: ChatPage) -> None:
+    """Make a workspace, give it to both threads, detach, rename and delete it."""
     page = tab.page
-    expect(page.locator("#welcome")).to_contain_text("Your first message starts a thread.")
-    look(tab, "threads-new")
-    tab.write('call tool bash {"script": "echo seven > /src.txt; cat /src.txt"}\nsay: Written.')
-    expect(tab.answers.last).to_contain_text("Written.", timeout=30_000)
-    tab.rest()
-    head = page.locator("#threads-head")
-    expect(head.get_by_role("link", name="Threads of Desk coders")).to_be_visible()
-    expect(page.locator("#conversations .row")).to_have_count(1)
-    expect(page.locator("#conversations .row-agent")).to_have_text("Default")
-    first = id_of(tab)
-    chosen(tab, "call tool bash", "Rename")
-    named(tab, "Parser")
-    expect(page.locator("#title")).to_have_text("Parser")
-    head.get_by_role("button", name="New thread").click()
-    named(tab, "Lexer")
-    expect(page.locator("#title")).to_have_text("Lexer")
-    expect(page.locator("#conversations .row-title")).to_have_text(["Lexer", "Parser"])
-    assert id_of(tab) != first
-    expect(page.locator("#parent")).to_contain_text("Desk coders")
-
     page.get_by_role("button", name=TOGGLE, exact=True).click()
     page.get_by_role("tab", name="Files").click()
     page.get_by_role("tab", name="Workspaces").click()
@@ -171,6 +150,33 @@ def test_threads_are_listed_begun_named_moved_and_removed(open_tab: OpenTab) -> 
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(row(tab, "Parser").locator(".row-agent")).to_have_text("No workspace")
 
+
+@pytest.mark.smoke
+def test_threads_are_listed_begun_named_moved_and_removed(open_tab: OpenTab) -> None:
+    tab = open_tab("/c/new?agent=desk-coders")
+    page = tab.page
+    expect(page.locator("#welcome")).to_contain_text("Your first message starts a thread.")
+    look(tab, "threads-new")
+    tab.write('call tool bash {"script": "echo seven > /src.txt; cat /src.txt"}\nsay: Written.')
+    expect(tab.answers.last).to_contain_text("Written.", timeout=30_000)
+    tab.rest()
+    head = page.locator("#threads-head")
+    expect(head.get_by_role("link", name="Threads of Desk coders")).to_be_visible()
+    expect(page.locator("#conversations .row")).to_have_count(1)
+    expect(page.locator("#conversations .row-agent")).to_have_text("Default")
+    first = id_of(tab)
+    chosen(tab, "call tool bash", "Rename")
+    named(tab, "Parser")
+    expect(page.locator("#title")).to_have_text("Parser")
+    head.get_by_role("button", name="New thread").click()
+    named(tab, "Lexer")
+    expect(page.locator("#title")).to_have_text("Lexer")
+    expect(page.locator("#conversations .row-title")).to_have_text(["Lexer", "Parser"])
+    assert id_of(tab) != first
+    expect(page.locator("#parent")).to_contain_text("Desk coders")
+
+    work_on_workspaces(tab)
+    desk = page.locator("#panel-workspaces")
     chosen(tab, "Lexer", "Delete")
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.locator("#conversations .row-title")).to_have_text(["Parser"])

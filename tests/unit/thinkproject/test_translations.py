@@ -1,4 +1,4 @@
-"""What a language lacks is listed, a filled list comes back whole or not at all, and lost places are found."""
+"""What a language lacks is listed, a filled list comes back whole or not at all, and lost catalogues_at are found."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ ENTRIES = [Entry(text="Sign in"), Entry(text="One of %(what)s", plural="%(count)
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> exchange.Places:
+def catalogues_at(tmp_path: Path) -> exchange.Places:
     """Catalogues of German and Arabic without a translation."""
     found = exchange.Places(server=tmp_path / "locale", page=tmp_path / "messages")
     (found.page / "en").mkdir(parents=True)
@@ -35,33 +35,33 @@ def write(contents: dict[Path, bytes]) -> None:
         path.write_bytes(content)
 
 
-def filled(language: str, places: exchange.Places) -> exchange.Lines:
+def filled(language: str, catalogues_at: exchange.Places) -> exchange.Lines:
     """A translator's work: each text in brackets."""
-    return {line: f"[{text}]" for line, text in exchange.missing(language, places).items()}
+    return {line: f"[{text}]" for line, text in exchange.missing(language, catalogues_at).items()}
 
 
 @pytest.mark.parametrize(("language", "forms"), [("de", 2), ("ar", 6)])
-def test_a_filled_list_comes_back_whole(language: str, forms: int, places: exchange.Places) -> None:
-    lines = exchange.parse(exchange.dump(filled(language, places)))
+def test_a_filled_list_comes_back_whole(language: str, forms: int, catalogues_at: exchange.Places) -> None:
+    lines = exchange.parse(exchange.dump(filled(language, catalogues_at)))
     assert len(lines) == 4 + 2 * forms
-    assert exchange.fill(language, lines, places) == len(ENGLISH) + len(ENTRIES)
-    assert exchange.missing(language, places) == {}
-    page = json.loads((places.page / language / "list.json").read_text())
+    assert exchange.fill(language, lines, catalogues_at) == len(ENGLISH) + len(ENTRIES)
+    assert exchange.missing(language, catalogues_at) == {}
+    page = json.loads((catalogues_at.page / language / "list.json").read_text())
     assert page["list.delete"] == "[Delete {name}]"
     assert page["list.end"] == "[ of {label}]"
     assert len(page["list.doors"]) == forms
-    with places.po(language).open("rb") as file:
+    with catalogues_at.po(language).open("rb") as file:
         known = read_po(file, locale=language)
     assert known.get("a\nb").string == "[a\nb]"
     assert len(known.get("One of %(what)s").string) == forms
 
 
-def test_the_forms_of_gettext_have_their_names(places: exchange.Places) -> None:
-    lines = filled("ar", places)
+def test_the_forms_of_gettext_have_their_names(catalogues_at: exchange.Places) -> None:
+    lines = filled("ar", catalogues_at)
     for line in lines:
         lines[line] = line.partition(".")[2] or "text"
-    exchange.fill("ar", lines, places)
-    with places.po("ar").open("rb") as file:
+    exchange.fill("ar", lines, catalogues_at)
+    with catalogues_at.po("ar").open("rb") as file:
         known = read_po(file, locale="ar")
     message = known.get("One of %(what)s")
     forms = [message.string[index] for index in range(6)]
@@ -69,35 +69,35 @@ def test_the_forms_of_gettext_have_their_names(places: exchange.Places) -> None:
     assert "n%100>=0 && n%100<=2 ? 4 : 5" in known.plural_forms
 
 
-def test_a_list_may_be_filled_in_parts(places: exchange.Places) -> None:
-    lines = filled("de", places)
+def test_a_list_may_be_filled_in_parts(catalogues_at: exchange.Places) -> None:
+    lines = filled("de", catalogues_at)
     first = next(iter(lines))
-    assert exchange.fill("de", {first: "Entferne {name}"}, places) == 1
-    assert first not in exchange.missing("de", places)
-    assert len(exchange.missing("de", places)) == len(lines) - 1
+    assert exchange.fill("de", {first: "Entferne {name}"}, catalogues_at) == 1
+    assert first not in exchange.missing("de", catalogues_at)
+    assert len(exchange.missing("de", catalogues_at)) == len(lines) - 1
 
 
-def test_a_wrong_list_changes_nothing(places: exchange.Places) -> None:
-    lines = filled("de", places)
-    before = {path: path.read_bytes() for path in places.page.parent.rglob("*.*") if path.is_file()}
+def test_a_wrong_list_changes_nothing(catalogues_at: exchange.Places) -> None:
+    lines = filled("de", catalogues_at)
+    before = {path: path.read_bytes() for path in catalogues_at.page.parent.rglob("*.*") if path.is_file()}
     lacking = {line: text for line, text in lines.items() if not line.endswith(".one")}
     for wrong in ({**lines, "12345678": "x"}, lacking):
         with pytest.raises(exchange.ListWrong):
-            exchange.fill("de", wrong, places)
+            exchange.fill("de", wrong, catalogues_at)
     with pytest.raises(exchange.ListWrong, match="twice"):
         exchange.parse("aa x\naa y\n")
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_texts_that_are_gone_are_dropped_and_new_ones_are_empty(places: exchange.Places) -> None:
-    exchange.fill("de", filled("de", places), places)
+def test_texts_that_are_gone_are_dropped_and_new_ones_are_empty(catalogues_at: exchange.Places) -> None:
+    exchange.fill("de", filled("de", catalogues_at), catalogues_at)
     changed: dict[str, page_files.Message] = {"list.delete": "Delete {name}", "list.doors": "Doors", "list.new": "New"}
-    (places.page / "en" / "list.json").write_bytes(page_files.written(changed))
-    (places.page / "de" / "gone.json").write_text("{}")
-    write(page_files.wanted_files(places.page))
-    page = json.loads((places.page / "de" / "list.json").read_text())
+    (catalogues_at.page / "en" / "list.json").write_bytes(page_files.written(changed))
+    (catalogues_at.page / "de" / "gone.json").write_text("{}")
+    write(page_files.wanted_files(catalogues_at.page))
+    page = json.loads((catalogues_at.page / "de" / "list.json").read_text())
     assert page == {"list.delete": "[Delete {name}]", "list.doors": "", "list.new": ""}
-    assert page_files.surplus_files(places.page) == [places.page / "de" / "gone.json"]
+    assert page_files.surplus_files(catalogues_at.page) == [catalogues_at.page / "de" / "gone.json"]
 
 
 @pytest.mark.parametrize(
@@ -127,16 +127,16 @@ def test_texts_that_are_gone_are_dropped_and_new_ones_are_empty(places: exchange
     ],
 )
 def test_lost_places_and_forms_are_found(
-    language: str, key: str, message: page_files.Message, is_wrong: bool, places: exchange.Places
+    language: str, key: str, message: page_files.Message, is_wrong: bool, catalogues_at: exchange.Places
 ) -> None:
-    path = places.page / language / "list.json"
+    path = catalogues_at.page / language / "list.json"
     path.write_bytes(page_files.written({key: message}))
-    assert bool(page_files.problems(places.page)) is is_wrong
+    assert bool(page_files.problems(catalogues_at.page)) is is_wrong
 
 
-def test_a_plural_of_the_server_that_lacks_a_form_is_found(places: exchange.Places) -> None:
-    exchange.fill("ar", filled("ar", places), places)
-    assert files.problems(places.server) == []
-    path = places.po("ar")
+def test_a_plural_of_the_server_that_lacks_a_form_is_found(catalogues_at: exchange.Places) -> None:
+    exchange.fill("ar", filled("ar", catalogues_at), catalogues_at)
+    assert files.problems(catalogues_at.server) == []
+    path = catalogues_at.po("ar")
     path.write_text(path.read_text().replace('msgstr[3] "[%(count)d of %(what)s]"', 'msgstr[3] ""'))
-    assert len(files.problems(places.server)) == 1
+    assert len(files.problems(catalogues_at.server)) == 1
