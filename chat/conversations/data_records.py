@@ -18,7 +18,12 @@ from chat.models import (
     Attachment,
     DurableStream,
     Membership,
+    MessageFeedback,
+    NoticeChoices,
     OAuthGrant,
+    PersonPreferences,
+    PushDevice,
+    SavedPrompt,
     SignedInBrowser,
 )
 from fibers.models.schedules import Schedule
@@ -77,6 +82,36 @@ RECORDS: Final = (
         name="memory-changes",
         model=ContextChange,
         fields=("subject", "action", "before", "after", "via", "created_at"),
+    ),
+    AccountRecord(
+        name="preferences",
+        model=PersonPreferences,
+        owner="user",
+        fields=("name", "language", "zone", "theme", "text_size", "about_me", "how_to_answer", "read_by"),
+    ),
+    AccountRecord(
+        name="prompts",
+        model=SavedPrompt,
+        owner="user",
+        fields=("name", "text", "created_at", "updated_at"),
+    ),
+    AccountRecord(
+        name="feedback",
+        model=MessageFeedback,
+        owner="user",
+        fields=("instance_id", "message_id", "is_good", "reason", "created_at", "updated_at"),
+    ),
+    AccountRecord(
+        name="notices",
+        model=NoticeChoices,
+        owner="user",
+        fields=("decision", "answer", "schedule", "quiet_from", "quiet_until", "zone"),
+    ),
+    AccountRecord(
+        name="devices",
+        model=PushDevice,
+        owner="user",
+        fields=("name", "language", "origin", "created_at"),
     ),
     AccountRecord(
         name="rules",

@@ -53,6 +53,10 @@ class Reading:
             return recheck(caller.credential)
         return holds_role(caller.credential, self.instance, Role.READER)
 
+    def is_gone(self) -> bool:
+        """Whether the conversation was removed: who read it until then may read that."""
+        return self.instance is not None and not AgentInstance.objects.filter(pk=self.instance.pk).exists()
+
     def member_id(self, caller: Caller) -> Any:
         """Key of a caller who reads another person's conversation."""
         is_own = self.instance is None or self.instance.owner_id == caller.user.pk
@@ -102,7 +106,7 @@ async def _long_poll(request: HttpRequest, caller: Caller, reading: Reading, pie
         with live_read(caller.user.pk), suppress(TimeoutError):
             async with asyncio.timeout(durable_stream_settings.limits.long_poll_seconds):
                 piece = await _next(reading.pieces)
-        if not await db(reading.is_allowed, caller):
+        if not await db(reading.is_allowed, caller) and not (piece.is_closed and await db(reading.is_gone)):
             raise DurableStreamNotFound
     headers = {**_headers(piece), "Cache-Control": NO_STORE}
     headers["Stream-Cursor"] = wire.next_cursor(request.GET.get("cursor"))

@@ -39,7 +39,7 @@ def offering() -> Iterator[None]:
         def get_tools(self) -> list[Tool]:
             return [look_up, pay_back]
 
-    class Fallible(Think):
+    class Unsayable(Think):
         """Cannot say what it has."""
 
         def get_tools(self) -> list[Tool]:
@@ -49,7 +49,7 @@ def offering() -> Iterator[None]:
         """Holds no conversation."""
 
     yield
-    for made in (Offering, Fallible, Mute):
+    for made in (Offering, Unsayable, Mute):
         declared.unregister(made)
 
 
@@ -71,4 +71,4 @@ def test_a_class_says_what_it_may_use_and_touch(as_alice: ApiClient, offering: N
 
 def test_an_unknown_agent_is_unknown_and_one_that_fails_says_so(as_alice: ApiClient, offering: None) -> None:
     assert as_alice.get("/agents/nobody/offers").status_code == 404
-    assert as_alice.get("/agents/fallible/offers").json()["code"] == "agent_code_failed"
+    assert as_alice.get("/agents/unsayable/offers").json()["code"] == "agent_code_failed"
