@@ -45,11 +45,11 @@ def offering() -> Iterator[None]:
         def get_tools(self) -> list[Tool]:
             raise RuntimeError("no tools today")
 
-    class Mute(Agent):
+    class OffersNothing(Agent):
         """Holds no conversation."""
 
     yield
-    for made in (Offering, Unsayable, Mute):
+    for made in (Offering, Unsayable, OffersNothing):
         declared.unregister(made)
 
 
@@ -65,7 +65,7 @@ def test_a_class_says_what_it_may_use_and_touch(as_alice: ApiClient, offering: N
         "It may not use: bash rm *.",
     ]
     assert as_alice.get("/agents/assistant/offers").json()["reach"][0].startswith("It reads and changes the files")
-    assert as_alice.get("/agents/mute/offers").json() == {"tools": [], "reach": []}
+    assert as_alice.get("/agents/offers-nothing/offers").json() == {"tools": [], "reach": []}
     assert not AgentInstance.objects.exists()
 
 
