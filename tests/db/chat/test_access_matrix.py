@@ -196,7 +196,7 @@ def _attached(alice: User, instance: AgentInstance) -> str:
     return str(made.pk)
 
 
-def _work(alice: User, instance: AgentInstance) -> dict[str, str]:
+def _work(alice: User, instance: AgentInstance) -> dict[str, Any]:
     """Background work of hers, and a call that a program of hers runs."""
     call = claimed_call(alice, instance, SECRET)
     return {"fiber_id": interrupted_fiber(alice, instance, SECRET), "job_id": call}

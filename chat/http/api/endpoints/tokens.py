@@ -1,5 +1,7 @@
 """API operations on the caller's API tokens."""
 
+from typing import Any
+
 from django.http import HttpRequest
 from ninja import Router, Status
 
@@ -34,6 +36,6 @@ def token_revoke(request: HttpRequest, token_id: int) -> object:
     return Status(204, None)
 
 
-def _facts(token: ApiToken) -> dict[str, object]:
+def _facts(token: ApiToken) -> dict[str, Any]:
     names = ("name", "prefix", "scopes", "created_at", "used_at", "expires_at")
     return {"id": token.pk, **{name: getattr(token, name) for name in names}}

@@ -21,7 +21,8 @@ from chat.agents import Assistant
 from chat.files import attachments
 from chat.llm.scripted.model import ScriptedModel
 from chat.mcp_servers.changes import read_soon
-from chat.models import AgentInstance, AgentRun, SignedInBrowser, TurnTrigger
+from chat.members.services import add_member, invite
+from chat.models import AgentInstance, AgentRun, Role, SignedInBrowser, TurnTrigger
 from chat.schedules.service import draft_of
 from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs
@@ -45,6 +46,7 @@ from tools_app.calls.services import pause_call
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.core.tool_calls import CallStatus, ToolCall, ToolPause
 from tools_app.mcp.rows import Place, add_server
+from tools_app.models import PermissionRule
 from tools_app.models.code_runs import Execution
 
 pytestmark = [
@@ -102,6 +104,7 @@ class Things:
             outcome="ok",
             value=1,
         )
+        another = User.objects.create_user(new_id("usr"))
         browser = SignedInBrowser.objects.create(user=alice, key_hash=new_id("key"), credential=encrypt('["x", ""]'))
         self.ids = {
             "name": name,
@@ -119,6 +122,11 @@ class Things:
             "compaction_id": compaction.id,
             "file_id": file.pk,
             "grant_id": grant_of(alice),
+            "member_id": add_member(instance, another.username, Role.READER, by=alice.pk).pk,
+            "invitation_id": invite(instance, Role.READER, by=alice.pk, days=1)[0].pk,
+            "effect_id": 1,
+            "rule_id": PermissionRule.objects.create(level="owner", owner=alice, action="deny", key=new_id("key")).pk,
+            "provider": "openai",
             "token_id": api_tokens.create_token(alice, name="fuzz")[0].pk,
             "browser_id": browser.pk,
             "export_id": finished_export(alice.pk, b"a zip"),
