@@ -104,8 +104,6 @@ class Things:
             outcome="ok",
             value=1,
         )
-        another = User.objects.create_user(new_id("usr"))
-        browser = SignedInBrowser.objects.create(user=alice, key_hash=new_id("key"), credential=encrypt('["x", ""]'))
         self.ids = {
             "name": name,
             "instance_id": instance.pk,
@@ -122,14 +120,7 @@ class Things:
             "compaction_id": compaction.id,
             "file_id": file.pk,
             "grant_id": grant_of(alice),
-            "member_id": add_member(instance, another.username, Role.READER, by=alice.pk).pk,
-            "invitation_id": invite(instance, Role.READER, by=alice.pk, days=1)[0].pk,
-            "effect_id": 1,
-            "rule_id": PermissionRule.objects.create(level="owner", owner=alice, action="deny", key=new_id("key")).pk,
-            "provider": "openai",
-            "token_id": api_tokens.create_token(alice, name="fuzz")[0].pk,
-            "browser_id": browser.pk,
-            "export_id": finished_export(alice.pk, b"a zip"),
+            **_of_account(alice, instance),
             "import_id": looked_through(alice.pk, "export.json"),
             "label": "memory",
             "method": "getMcpServers",
@@ -137,6 +128,22 @@ class Things:
             "key": "key",
         }
         self.bodies = _bodies(session, answer)
+
+
+def _of_account(alice: User, instance: AgentInstance) -> dict[str, Any]:
+    """People beside her, and what her account has."""
+    another = User.objects.create_user(new_id("usr"))
+    browser = SignedInBrowser.objects.create(user=alice, key_hash=new_id("key"), credential=encrypt('["x", ""]'))
+    return {
+        "member_id": add_member(instance, another.username, Role.READER, by=alice.pk).pk,
+        "invitation_id": invite(instance, Role.READER, by=alice.pk, days=1)[0].pk,
+        "effect_id": 1,
+        "rule_id": PermissionRule.objects.create(level="owner", owner=alice, action="deny", key=new_id("key")).pk,
+        "provider": "openai",
+        "token_id": api_tokens.create_token(alice, name="fuzz")[0].pk,
+        "browser_id": browser.pk,
+        "export_id": finished_export(alice.pk, b"a zip"),
+    }
 
 
 def _bodies(session_id: str, answer_id: str) -> dict[str, Json]:
