@@ -22,7 +22,9 @@ export function Files({ parts, base }: { parts: readonly FilePart[]; base: strin
     event.preventDefault();
     const pictures = parts.flatMap((each) => pictureOf(each, base) ?? []);
     const first = pictures.findIndex(({ href }) => href === part.url);
-    app.dialogs.ask(async () => (await import("../dialogs/all.ts")).Picture, { pictures, first });
+    const link = event.currentTarget as HTMLElement;
+    app.dialogs.ask(async () => (await import("../dialogs/all.ts")).Picture, { pictures, first })
+      .then(() => setTimeout(() => link.focus())); // once the dialog is gone
   };
   return (
     <ul class="files" aria-label={t("message.files")}>
