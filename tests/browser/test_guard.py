@@ -48,6 +48,8 @@ def test_the_page_says_which_text_made_the_agent_ask(tab: ChatPage, open_tab: Op
     tab.ask(WRITE)
     bar(tab).get_by_role("button", name="Allow for this conversation").click()
     question(tab).get_by_role("button", name="Allow once").click()
+    expect(question(tab)).to_have_count(0)
+    tab.rest()
     for each in (tab, other):
         expect(bar(each)).to_contain_text("You allowed actions without asking.")
     look(tab, "guard-allowed")

@@ -164,8 +164,8 @@ def test_a_hostile_page_reaches_nothing(open_tab: Any) -> None:
             opened.append(dialog.message)
             dialog.dismiss()
 
-        tab.page.context.on("page", opened.append)
-        tab.page.on("download", opened.append)
+        tab.page.context.on("page", lambda page: opened.append(page.url))
+        tab.page.on("download", lambda download: opened.append(download.url))
         tab.page.on("dialog", refuse)
         tab.ask(say("```html\n" + ATTACK.replace("PORT", str(port)) + "\n```"))
         address = tab.page.url
