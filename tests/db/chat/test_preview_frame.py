@@ -16,15 +16,15 @@ def directives(text: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def her_browser(alice: User) -> Client:
+def framing(alice: User) -> Client:
     client = Client()
     client.force_login(alice)
     return client
 
 
 @pytest.mark.parametrize("kind", ["html", *RENDERED])
-def test_nothing_is_reached_and_the_origin_is_opaque(her_browser: Client, kind: str) -> None:
-    reply = her_browser.get(f"/preview/{kind}")
+def test_nothing_is_reached_and_the_origin_is_opaque(framing: Client, kind: str) -> None:
+    reply = framing.get(f"/preview/{kind}")
     found = directives(reply["Content-Security-Policy"])
     assert found["sandbox"] == "allow-scripts"
     assert (found["default-src"], found["form-action"], found["base-uri"]) == ("'none'",) * 3
@@ -40,26 +40,26 @@ def holds_no_person(document: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", RENDERED)
-def test_only_our_script_runs_where_we_draw(her_browser: Client, kind: str) -> None:
-    reply = her_browser.get(f"/preview/{kind}")
+def test_only_our_script_runs_where_we_draw(framing: Client, kind: str) -> None:
+    reply = framing.get(f"/preview/{kind}")
     nonces = set(re.findall(r'<script src="[^"]+" nonce="([^"]+)"', reply.content.decode()))
     assert len(nonces) == 1
     assert directives(reply["Content-Security-Policy"])["script-src"] == f"'nonce-{nonces.pop()}'"
-    again = her_browser.get(f"/preview/{kind}")
+    again = framing.get(f"/preview/{kind}")
     assert reply["Content-Security-Policy"] != again["Content-Security-Policy"]
 
 
-def test_the_network_is_allowed_by_kind_and_by_https_alone(her_browser: Client) -> None:
-    found = directives(her_browser.get("/preview/html?network=1")["Content-Security-Policy"])
+def test_the_network_is_allowed_by_kind_and_by_https_alone(framing: Client) -> None:
+    found = directives(framing.get("/preview/html?network=1")["Content-Security-Policy"])
     assert found["connect-src"] == "https: wss:"
     assert (found["sandbox"], found["default-src"], found["form-action"]) == ("allow-scripts", "'none'", "'none'")
-    assert "https:" in her_browser.get("/preview/svg?network=1")["Content-Security-Policy"]
+    assert "https:" in framing.get("/preview/svg?network=1")["Content-Security-Policy"]
     for kind in ("markdown", "mermaid", "csv", "chart"):
-        assert "https:" not in her_browser.get(f"/preview/{kind}?network=1")["Content-Security-Policy"]
+        assert "https:" not in framing.get(f"/preview/{kind}?network=1")["Content-Security-Policy"]
     assert "script-src 'nonce-" in policy("svg", nonce="n", is_networked=True)
 
 
-def test_strangers_and_unknown_kinds_get_nothing(her_browser: Client) -> None:
+def test_strangers_and_unknown_kinds_get_nothing(framing: Client) -> None:
     assert Client().get("/preview/html").status_code == 302
-    assert her_browser.get("/preview/exe").status_code == 404
-    assert her_browser.post("/preview/html").status_code == 405
+    assert framing.get("/preview/exe").status_code == 404
+    assert framing.post("/preview/html").status_code == 405

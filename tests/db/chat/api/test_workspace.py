@@ -61,13 +61,13 @@ class Files:
 
 
 @pytest.fixture
-def her_talk(alice: User, make_instance: MakeInstance) -> AgentInstance:
+def filed_talk(alice: User, make_instance: MakeInstance) -> AgentInstance:
     return make_instance(alice, "talk")
 
 
 @pytest.fixture
-def alices_files(as_alice: ApiClient, her_talk: AgentInstance) -> Files:
-    return Files(as_alice, her_talk)
+def alices_files(as_alice: ApiClient, filed_talk: AgentInstance) -> Files:
+    return Files(as_alice, filed_talk)
 
 
 def test_an_empty_workspace_is_read_without_being_made(alices_files: Files) -> None:
@@ -107,9 +107,9 @@ def test_a_changed_file_is_not_overwritten_unseen(alices_files: Files) -> None:
 
 
 def test_earlier_versions_of_a_file_are_listed_and_read(
-    alices_files: Files, as_bob: ApiClient, her_talk: AgentInstance
+    alices_files: Files, as_bob: ApiClient, filed_talk: AgentInstance
 ) -> None:
-    workspace = InstanceWorkspace(key_of(her_talk), instance_id=her_talk.pk)
+    workspace = InstanceWorkspace(key_of(filed_talk), instance_id=filed_talk.pk)
     alices_files.put("/a.md", b"one")
     assert alices_files.get("/versions?path=/a.md").json() == {"path": "/a.md", "items": []}
     async_to_sync(workspace.in_turn("t1").write_file)("/a.md", "two")
