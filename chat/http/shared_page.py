@@ -67,7 +67,7 @@ def _unlisted(response: HttpResponseBase) -> HttpResponseBase:
 
 @require_safe
 @never_cache
-@csp_update(TRUSTED_TYPES)  # type: ignore[arg-type]  # any view will do, the package knows those without arguments
+@csp_update(TRUSTED_TYPES)
 @sensitive_variables("secret")
 @_for_strangers("shared", lambda: PAGES_PER_MINUTE)
 def shared(request: HttpRequest, secret: str) -> HttpResponse:
