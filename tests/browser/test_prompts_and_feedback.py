@@ -82,7 +82,7 @@ def test_another_model_answers_again_beside_the_answer_that_is_there(tab: ChatPa
     dialog.get_by_role("button", name="Answer again").click()
     expect(page.locator(".siblings")).to_contain_text("2", timeout=20_000)
     tab.rest()
-    expect(page.locator("#model-name")).to_have_text("gpt-5-mini")
+    expect(page.locator("#model-name")).to_have_text("GPT-5 mini")
 
 
 def test_the_questions_of_a_conversation_are_listed_and_lead_to_their_places(
