@@ -175,11 +175,10 @@ interface OwnImport extends OwnExport {
 
 /** An export of this product: what is in it, and what came of it. */
 function Own({ own: { title, messageCount, made, isBusy } }: { own: OwnImport }) {
-  const name = title || t("imports.untitled");
-  if (isBusy) return <Progress label={t("imports.own-importing", { title: name })} />;
+  if (isBusy) return <Progress label={t("imports.own-importing", { title })} />;
   return (
     <div class="import-found" aria-live="polite">
-      <p dir="auto">{t("imports.own", { title: name, count: messageCount })}</p>
+      <p dir="auto">{t("imports.own", { title, count: messageCount })}</p>
       {made && <p>{t("imports.own-done", { count: made.message_count })}</p>}
       {made && made.left_out.length > 0 && <p>{t("imports.own-left-out", { what: made.left_out.join(", ") })}</p>}
     </div>

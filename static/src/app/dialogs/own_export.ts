@@ -20,7 +20,7 @@ export async function ownExport(file: File): Promise<OwnExport | null> {
     return null; // of another product, or of none: the server says which
   }
   if (head?.kind !== "session" || typeof head.format !== "string") return null;
-  const title = typeof head.name === "string" ? head.name : "";
+  const title = (typeof head.name === "string" && head.name) || file.name.replace(/\.\w+$/, "");
   return { file, title, messageCount: await countMessages(file) };
 }
 
