@@ -13,7 +13,7 @@ from chat.acp.asking import EditorQuestions
 from chat.acp.content import message_of, text_of
 from chat.acp.updates import Updates
 from chat.errors import TurnFailed
-from chat.instance.handle import AgentHandle, Typed
+from chat.instance.handle import AgentHandle, TypedMessage
 from chat.instances.notifications import group_of
 from chat.instances.waiting import wait_until
 from chat.models import Turn
@@ -82,7 +82,7 @@ class EditorSession:
 
     async def _answer(self, blocks: Sequence[ContentBlock]) -> _Ended:
         done = await self._handle.chat(
-            Typed(message_of(blocks)),
+            TypedMessage(message_of(blocks)),
             self._updates,
             signal=self._stop,
             waits_for_hook=False,

@@ -54,7 +54,7 @@ from tools_app.core.files.workspace import Workspace
 from tools_app.workspace.services import DEFAULT_NAME, checked_name
 from tools_app.workspace.turn_files import ChangedFile, changed_in_turn
 
-__all__ = ["AgentHandle", "ChatResult", "StreamCallback", "Typed"]
+__all__ = ["AgentHandle", "ChatResult", "StreamCallback", "TypedMessage"]
 
 PARKED_SECONDS: Final = 60.0
 """How long `chat` waits for a turn that waits for an answer itself, where its caller says nothing."""
@@ -69,7 +69,7 @@ class StreamCallback(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedMessage:
     """A message that a person wrote in a program: `!script` in it is run where the class has a `user_shell`."""
 
     message: str | NewMessage
@@ -158,7 +158,7 @@ class AgentHandle(
 
     async def chat(
         self,
-        message: "str | NewMessage | Typed",
+        message: "str | NewMessage | TypedMessage",
         callback: Any = None,
         *,
         signal: asyncio.Event | None = None,
@@ -171,7 +171,7 @@ class AgentHandle(
 
         `delivery`: what it does while another turn runs: `queue` waits for its turn (as without one), `steer` is taken
         in by the answer that is being written, and the result is that answer, `interrupt` stops it and is the next.
-        Shape: a text, or a UI message of role user; `Typed` where a person wrote it here. `callback`: see
+        Shape: a text, or a UI message of role user; `TypedMessage` where a person wrote it here. `callback`: see
         `StreamCallback`. Setting `signal` stops the turn;
         the partial answer is kept. A hook that calls this must not wait for the hooks behind it.
         `timeout_seconds`: how long this waits for the end; the turn goes on afterwards. `None`: while it works without
@@ -187,9 +187,9 @@ class AgentHandle(
         """
         tools = CallerTools(extra)
         is_stopped = signal is not None and signal.is_set()
-        said = message.message if isinstance(message, Typed) else message
+        said = message.message if isinstance(message, TypedMessage) else message
         request = TurnRequest(
-            intake=Program(messages=[to_message(said)], is_typed=isinstance(message, Typed)),
+            intake=Program(messages=[to_message(said)], is_typed=isinstance(message, TypedMessage)),
             request_id=new_id("req"),
             is_stopped=is_stopped,
             delivery=delivery_of(delivery),

@@ -15,7 +15,7 @@ from chat.agent import registry
 from chat.agent.appearance import appearance_of
 from chat.agent.base import InstanceKey
 from chat.conversations.services import rename_instance
-from chat.instance.handle import AgentHandle, ChatResult, Typed
+from chat.instance.handle import AgentHandle, ChatResult, TypedMessage
 from chat.instances.addresses import is_root_name
 from chat.instances.notifications import group_of
 from chat.instances.rows import ensure_instance
@@ -170,7 +170,9 @@ class Talk:
         # An answer that is interrupted takes its questions with it: they are none of this message's.
         gone = {each.id for each in await self._questions.pending()} if delivery == "interrupt" else set()
         stop = asyncio.Event()
-        await self._talk(self._handle.chat(Typed(text), self._screen, signal=stop, delivery=delivery), stop, gone)
+        await self._talk(
+            self._handle.chat(TypedMessage(text), self._screen, signal=stop, delivery=delivery), stop, gone
+        )
 
     async def _reply(self, line: str) -> None:
         """Answer the question that was shown, and show how the answer goes on."""
