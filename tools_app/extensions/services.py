@@ -383,7 +383,7 @@ def make_site_wide(row: Extension, *, by: int | None) -> LoadedExtension:
     manifest = parse_manifest(row.manifest).model_copy(update={"permissions": parse_permissions(row.granted)})
     made = Checked(manifest=manifest, source=current_version(row).source, surface=stored_surface(row.surface))
     author = Author(via=ExtensionAuthor.ADMIN, user_id=by)
-    return _store(Holder(level=ExtensionLevel.SITE), made, author, ())
+    return _store(Holder(level=ExtensionLevel.SITE), made, author, (), given=manifest.permissions)
 
 
 @transaction.atomic
