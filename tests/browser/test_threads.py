@@ -116,7 +116,7 @@ def named(tab: ChatPage, name: str) -> None:
 
 
 def work_on_workspaces(tab: ChatPage) -> None:
-    """Make a workspace, give it to both threads, detach, rename and delete it."""
+    """Make a workspace in the panel, move both threads to it, name it and delete it."""
     page = tab.page
     page.get_by_role("button", name=TOGGLE, exact=True).click()
     page.get_by_role("tab", name="Files").click()
