@@ -1,10 +1,11 @@
-"""The page in made-up languages: all that it says comes from a catalogue, and it holds together right to left."""
+"""The page in real and in made-up languages: all that it says comes from a catalogue, and it holds right to left."""
 
+import os
 import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import ViewportSize, expect
 
 from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
@@ -12,6 +13,7 @@ from tests.browser.conftest import PHONE
 from tests.browser.live_product import LiveProduct
 from tests.browser.looks import look
 from tests.browser.parts import call, message
+from thinkproject.catalogues import page_files
 
 OpenTab = Callable[..., ChatPage]
 TEXTS = """() => {
@@ -77,6 +79,79 @@ def test_a_page_of_an_error_is_from_a_catalogue_too(open_tab: OpenTab, language:
         assert all("~~" in said for said in tab.page.evaluate(TEXTS))  # as the server's catalogues have it
         switch.click()
     tab.errors.clear()  # the browser's note of the 404
+
+
+SHAPES: dict[str, ViewportSize] = {"wide": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
+PICTURES = os.environ.get("SHOTS")
+SEEN = {
+    "de": {"sign": "Anmelden", "write": "Nachricht schreiben", "new": "Neue Unterhaltung", "memory": "Über dich"},
+    "ar": {"sign": "تسجيل الدخول", "write": "اكتب رسالة", "new": "محادثة جديدة", "memory": "عنك"},
+}
+
+
+def picture(tab: ChatPage, name: str) -> None:
+    """A picture wide and narrow, when asked. Nothing is wider than the page."""
+    for size, shape in SHAPES.items():
+        tab.page.set_viewport_size(shape)
+        if PICTURES:
+            tab.page.wait_for_timeout(150)  # what moves with the size has moved; only pictures need it
+            tab.page.screenshot(path=f"{PICTURES}/{name}-{size}.png")
+        assert tab.page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0, f"{name} {size}"
+    tab.page.set_viewport_size(SHAPES["wide"])
+
+
+@pytest.mark.parametrize(
+    ("code", "own_name", "direction"), [("de", "Deutsch", "ltr"), ("ar", "العربيّة", "rtl")], ids=["german", "arabic"]
+)
+def test_a_language_is_chosen_at_sign_in_and_spoken_by_the_page(
+    open_tab: OpenTab, live_product: LiveProduct, code: str, own_name: str, direction: str
+) -> None:
+    words = SEEN[code]
+    tab = open_tab("/c/new")
+    session = [cookie for cookie in tab.page.context.cookies() if "language" not in cookie["name"]]
+    tab.page.context.clear_cookies()
+    tab.page.goto(f"{tab.base_url}/sign-in/")
+    tab.page.locator(".language-menu summary").click()
+    tab.page.get_by_role("button", name=own_name, exact=True).click()
+    expect(tab.page.locator("html")).to_have_attribute("lang", code)
+    expect(tab.page.locator("html")).to_have_attribute("dir", direction)
+    expect(tab.page.locator("h1")).to_have_text(words["sign"])
+    picture(tab, f"{code}-sign-in")
+    check(tab.page)
+    tab.page.context.add_cookies(session)  # type: ignore[arg-type]  # as the driver gave them
+    key = live_product.seed(
+        "Calls",
+        [message("u", "user", "Go"), {**message("a", "assistant", "Done."), "parts": [call(n) for n in range(6)]}],
+    )
+    tab.open("/c/new")
+    expect(tab.page.locator("html")).to_have_attribute("dir", direction)
+    expect(tab.page.locator("textarea")).to_have_attribute("placeholder", words["write"])
+    expect(tab.page.locator(".sidebar")).to_contain_text(words["new"])
+    picture(tab, f"{code}-new")
+    check(tab.page)
+    tab.open(f"/c/{key}?panel=memory")
+    expect(tab.page.locator("#panel-memory")).to_contain_text(words["memory"])
+    assert [text for text in tab.page.evaluate(TEXTS) if text in set(english_texts())] == []
+    picture(tab, f"{code}-memory")
+    tab.open(f"/c/{key}")
+    for summary in tab.page.locator("#messages summary").all():
+        summary.click()
+    picture(tab, f"{code}-calls")
+    check(tab.page)
+    tab.open("/approvals")
+    picture(tab, f"{code}-approvals")
+
+
+def english_texts() -> list[str]:
+    """What the page says in English, without texts that other languages share, such as names and units."""
+    english = page_files.read(page_files.FOLDER, "en")
+    shared = {
+        str(text)
+        for name in SEEN
+        for area in page_files.read(page_files.FOLDER, name).values()
+        for text in area.values()
+    }
+    return [text for area in english.values() for text in area.values() if isinstance(text, str) and text not in shared]
 
 
 @pytest.mark.parametrize("shape", [None, PHONE], ids=["desktop", "phone"])

@@ -1,6 +1,7 @@
 """The language of a page, an answer of the API and a socket is that of the person who asks, and costs no query."""
 
 import asyncio
+import html
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -10,11 +11,14 @@ import pytest
 from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
+from django.conf import global_settings
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 from django.urls import reverse
+from pytest_django import Settings
 
+from chat.http.languages import offered_languages
 from chat.routing import websocket_urlpatterns
 from tests.db.chat.sockets import cookie_of, frames_until
 from tests.db.statements import statements
@@ -35,10 +39,10 @@ def visitor() -> User:
 @pytest.mark.parametrize("path", ["/sign-in/", "/nowhere/", "/sign-in/link/unknown/"])
 def test_every_sentence_of_a_page_is_translated(client: Client, language: str, path: str) -> None:
     page = client.get(path, headers={"Accept-Language": language}, REMOTE_ADDR="127.0.0.1", SERVER_NAME="127.0.0.1")
-    html = page.content.decode()
-    assert f'<html lang="{language}" dir="{"rtl" if language == "ar-xb" else "ltr"}">' in html
+    text = page.content.decode()
+    assert f'<html lang="{language}" dir="{"rtl" if language == "ar-xb" else "ltr"}">' in text
     assert page.headers["Content-Language"] == language
-    texts = [text.replace("Think", "") for _, text in find_loose(html)]
+    texts = [said.replace("Think", "") for _, said in find_loose(text)]
     assert len(texts) > 3
     assert [text for text in texts if language == "en-xa" and ENGLISH.search(text)] == []
     assert [text for text in texts if language == "ar-xb" and ENGLISH.search(text) and "\u202e" not in text] == []
@@ -48,6 +52,38 @@ def test_a_person_without_a_wish_gets_english(client: Client) -> None:
     page = client.get("/sign-in/")
     assert '<html lang="en" dir="ltr">' in page.content.decode()
     assert "Sign in" in page.content.decode()
+
+
+@pytest.mark.parametrize(("language", "title"), [("de", "Anmelden"), ("es", "Iniciar sesión"), ("ar", "تسجيل الدخول")])
+def test_a_language_is_chosen_on_the_sign_in_page(client: Client, language: str, title: str) -> None:
+    page = client.get("/sign-in/?next=/c/new").content.decode()
+    for name in ("English", "Deutsch", "Español", "العربيّة"):
+        assert re.search(rf'<button type="submit" name="language"[^>]*>{name}</button>', page), name
+    address = html.unescape(re.findall(r'name="next" value="(/sign-in/[^"]*)"', page)[0])
+    answer = client.post("/language/", {"language": language, "next": address}, follow=True)
+    assert client.cookies[django_settings.LANGUAGE_COOKIE_NAME].value == language
+    assert answer.redirect_chain == [("/sign-in/?next=/c/new", 302)]
+    assert f"<h1>{title}</h1>" in answer.content.decode()
+
+
+def test_a_choice_of_a_language_leads_to_no_other_site(client: Client) -> None:
+    answer = client.post("/language/", {"language": "de", "next": "https://example.com/"})
+    assert answer.headers["Location"] == "/"
+    client.post("/language/", {"language": "xx", "next": "/"})
+    assert client.cookies[django_settings.LANGUAGE_COOKIE_NAME].value == "de"
+
+
+def test_a_project_offers_its_own_languages(client: Client, settings: Settings) -> None:
+    settings.LANGUAGES = [("en", "English"), ("pt-br", "Portuguese"), ("x-own", "Ours")]
+    assert [each.name for each in offered_languages()] == ["English", "Português Brasileiro", "Ours"]
+    assert "language-menu" in client.get("/sign-in/").content.decode()
+    settings.LANGUAGES = global_settings.LANGUAGES
+    assert {each.code for each in offered_languages()} == {"en", "de", "es", "ar"}
+    settings.LANGUAGES = [("en", "English")]
+    assert "language-menu" not in client.get("/sign-in/").content.decode()
+    settings.LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+    settings.MIDDLEWARE = [path for path in settings.MIDDLEWARE if "LanguageMiddleware" not in path]
+    assert offered_languages() == []
 
 
 def test_the_language_costs_no_query(client: Client) -> None:

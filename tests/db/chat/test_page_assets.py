@@ -11,6 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.template import Context, Template
 from django.test import Client, RequestFactory
+from django.utils.translation import override
 from pytest_django import Settings
 
 from chat.http import assets
@@ -52,6 +53,22 @@ def test_what_is_loaded_carries_the_nonce(manifest: Path) -> None:
     request.csp_nonce = 'a"b'  # type: ignore[attr-defined]  # django-csp sets it
     html = render('{% page_script "main.js" %}', request=request)
     assert html.count(' nonce="a&quot;b"') == 3
+
+
+@pytest.mark.parametrize(("language", "named"), [("de", True), ("de-at", True), ("en", False), ("fr", False)])
+def test_the_texts_of_a_language_are_loaded_with_the_script(language: str, named: bool, manifest: Path) -> None:
+    entry = {"file": "messages-de.0123456789ab.js", "preload": ["messages-de-later.aaaaaaaaaaaa.js"]}
+    write(manifest, {"main.js": ENTRY, "messages-de.js": entry})
+    with override(language):
+        text = render("{% page_messages %}")
+    if not named:
+        assert text == ""
+        return
+    assert re.findall(r'<link rel="modulepreload" href="[^"]*/think/([^"]+)">', text) == [entry["file"]]
+    assert re.findall(r'<meta name="messages" content="[^"]*/think/([^"]+)">', text) == [
+        entry["file"],
+        *entry["preload"],
+    ]
 
 
 def test_a_page_after_a_build_names_the_new_files(manifest: Path) -> None:
