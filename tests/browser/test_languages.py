@@ -145,12 +145,8 @@ def test_a_language_is_chosen_at_sign_in_and_spoken_by_the_page(
 def english_texts() -> list[str]:
     """What the page says in English, without texts that other languages share, such as names and units."""
     english = page_files.read(page_files.FOLDER, "en")
-    shared = {
-        str(text)
-        for name in SEEN
-        for area in page_files.read(page_files.FOLDER, name).values()
-        for text in area.values()
-    }
+    areas = [area for name in SEEN for area in page_files.read(page_files.FOLDER, name).values()]
+    shared = {str(text) for area in areas for text in area.values()}
     return [text for area in english.values() for text in area.values() if isinstance(text, str) and text not in shared]
 
 

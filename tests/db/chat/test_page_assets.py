@@ -65,10 +65,8 @@ def test_the_texts_of_a_language_are_loaded_with_the_script(language: str, named
         assert text == ""
         return
     assert re.findall(r'<link rel="modulepreload" href="[^"]*/think/([^"]+)">', text) == [entry["file"]]
-    assert re.findall(r'<meta name="messages" content="[^"]*/think/([^"]+)">', text) == [
-        entry["file"],
-        *entry["preload"],
-    ]
+    listed = re.findall(r'<meta name="messages" content="[^"]*/think/([^"]+)">', text)
+    assert listed == [entry["file"], *entry["preload"]]
 
 
 def test_a_page_after_a_build_names_the_new_files(manifest: Path) -> None:
