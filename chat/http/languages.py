@@ -35,10 +35,11 @@ def offered_languages() -> list[OfferedLanguage]:
 
 def _own_name(code: str, listed: str) -> str:
     try:
-        name = str(get_language_info(code)["name_local"])
+        known = get_language_info(code)
     except KeyError:  # one of the project's own
         return listed
-    return name[:1].upper() + name[1:]
+    name = str(known["name_local"])
+    return name[:1].upper() + name[1:] if known["code"] == code else listed
 
 
 def _reads_languages(path: str) -> bool:

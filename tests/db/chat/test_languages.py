@@ -42,7 +42,8 @@ def test_every_sentence_of_a_page_is_translated(client: Client, language: str, p
     text = page.content.decode()
     assert f'<html lang="{language}" dir="{"rtl" if language == "ar-xb" else "ltr"}">' in text
     assert page.headers["Content-Language"] == language
-    texts = [said.replace("Think", "") for _, said in find_loose(text)]
+    own_names = {each.name for each in offered_languages()}
+    texts = [said.replace("Think", "") for _, said in find_loose(text) if said not in own_names]
     assert len(texts) > 3
     assert [text for text in texts if language == "en-xa" and ENGLISH.search(text)] == []
     assert [text for text in texts if language == "ar-xb" and ENGLISH.search(text) and "\u202e" not in text] == []
