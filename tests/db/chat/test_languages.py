@@ -4,7 +4,7 @@ import asyncio
 import html
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ from tests.db.chat.sockets import cookie_of, frames_until
 from tests.db.statements import statements
 from thinkproject.catalogues.templates import find_loose
 from thinkproject.web.body_limits import BodyLimits
-from thinkproject.web.languages import made_up
+from thinkproject.web.languages import install_made_up_languages, made_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ENGLISH = re.compile(r"[A-Za-z]{3}")
@@ -74,7 +74,14 @@ def test_a_choice_of_a_language_leads_to_no_other_site(client: Client) -> None:
     assert client.cookies[django_settings.LANGUAGE_COOKIE_NAME].value == "de"
 
 
-def test_a_project_offers_its_own_languages(client: Client, settings: Settings) -> None:
+@pytest.fixture
+def languages_again() -> Iterator[None]:
+    """Make the languages that are made up known again: Django forgets all when a test changes `LANGUAGES`."""
+    yield
+    install_made_up_languages()
+
+
+def test_a_project_offers_its_own_languages(languages_again: None, client: Client, settings: Settings) -> None:
     settings.LANGUAGES = [("en", "English"), ("pt-br", "Portuguese"), ("x-own", "Ours")]
     assert [each.name for each in offered_languages()] == ["English", "Português Brasileiro", "Ours"]
     assert "language-menu" in client.get("/sign-in/").content.decode()
