@@ -84,8 +84,8 @@ def test_a_page_of_an_error_is_from_a_catalogue_too(open_tab: OpenTab, language:
 SHAPES: dict[str, ViewportSize] = {"wide": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 PICTURES = os.environ.get("SHOTS")
 SEEN = {
-    "de": {"sign": "Anmelden", "write": "Nachricht schreiben", "new": "Neue Unterhaltung", "memory": "Über dich"},
-    "ar": {"sign": "تسجيل الدخول", "write": "اكتب رسالة", "new": "محادثة جديدة", "memory": "عنك"},
+    "de": {"sign": "Anmelden", "write": "Nachricht schreiben", "list": "Unterhaltungen", "memory": "Über dich"},
+    "ar": {"sign": "تسجيل الدخول", "write": "اكتب رسالة", "list": "المحادثات", "memory": "عنك"},
 }
 
 
@@ -126,7 +126,7 @@ def test_a_language_is_chosen_at_sign_in_and_spoken_by_the_page(
     tab.open("/c/new")
     expect(tab.page.locator("html")).to_have_attribute("dir", direction)
     expect(tab.page.locator("textarea")).to_have_attribute("placeholder", words["write"])
-    expect(tab.page.locator(".sidebar")).to_contain_text(words["new"])
+    expect(tab.page.locator(".sidebar")).to_contain_text(words["list"])
     picture(tab, f"{code}-new")
     check(tab.page)
     tab.open(f"/c/{key}?panel=memory")
