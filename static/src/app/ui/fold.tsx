@@ -33,7 +33,13 @@ export function Fold(
       <summary>
         <Icon name={icon} />
         <span class="fold-label">{label}</span>
-        {hint ? <span class="fold-hint">{hint}</span> : null}
+        {hint
+          ? (
+            <span class="fold-hint">
+              <bdi>{hint}</bdi>
+            </span>
+          )
+          : null}
         <span class="fold-note">{note}</span>
         <Icon name="chevron" />
       </summary>
