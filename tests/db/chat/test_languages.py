@@ -4,7 +4,7 @@ import asyncio
 import html
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -16,7 +16,6 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from chat.http.languages import offered_languages
 from chat.routing import websocket_urlpatterns
@@ -24,7 +23,7 @@ from tests.db.chat.sockets import cookie_of, frames_until
 from tests.db.statements import statements
 from thinkproject.catalogues.templates import find_loose
 from thinkproject.web.body_limits import BodyLimits
-from thinkproject.web.languages import install_made_up_languages, made_up
+from thinkproject.web.languages import made_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ENGLISH = re.compile(r"[A-Za-z]{3}")
@@ -74,23 +73,19 @@ def test_a_choice_of_a_language_leads_to_no_other_site(client: Client) -> None:
     assert client.cookies[django_settings.LANGUAGE_COOKIE_NAME].value == "de"
 
 
-@pytest.fixture
-def languages_again() -> Iterator[None]:
-    """Make the languages that are made up known again: Django forgets all when a test changes `LANGUAGES`."""
-    yield
-    install_made_up_languages()
+def test_a_project_offers_its_own_languages(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def offer(name: str, value: object) -> None:
+        monkeypatch.setattr(django_settings, name, value)  # without a signal: Django would forget made-up languages
 
-
-def test_a_project_offers_its_own_languages(languages_again: None, client: Client, settings: Settings) -> None:
-    settings.LANGUAGES = [("en", "English"), ("pt-br", "Portuguese"), ("x-own", "Ours")]
+    offer("LANGUAGES", [("en", "English"), ("pt-br", "Portuguese"), ("x-own", "Ours")])
     assert [each.name for each in offered_languages()] == ["English", "Português Brasileiro", "Ours"]
     assert "language-menu" in client.get("/sign-in/").content.decode()
-    settings.LANGUAGES = global_settings.LANGUAGES
+    offer("LANGUAGES", global_settings.LANGUAGES)
     assert {each.code for each in offered_languages()} == {"en", "de", "es", "ar"}
-    settings.LANGUAGES = [("en", "English")]
+    offer("LANGUAGES", [("en", "English")])
     assert "language-menu" not in client.get("/sign-in/").content.decode()
-    settings.LANGUAGES = [("en", "English"), ("de", "Deutsch")]
-    settings.MIDDLEWARE = [path for path in settings.MIDDLEWARE if "LanguageMiddleware" not in path]
+    offer("LANGUAGES", [("en", "English"), ("de", "Deutsch")])
+    offer("MIDDLEWARE", [path for path in django_settings.MIDDLEWARE if "LanguageMiddleware" not in path])
     assert offered_languages() == []
 
 
