@@ -41,5 +41,5 @@ def decide(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _text(value: object) -> str:
-    text = value if isinstance(value, str) else dump(value)  # type: ignore[arg-type]  # arguments are JSON
+    text = value if isinstance(value, str) else dump(value)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"

@@ -18,8 +18,8 @@ from thinkproject.catalogues import page_files
 OpenTab = Callable[..., ChatPage]
 TEXTS = """() => {
     const theirs = ".md, .plain, .row-title, .value, .block-text, .hit-text, .history-title, #title, .file-name, "
-        + "[dir=auto], bdi, .context-block, .tool-call .fold-label, .fold-hint, code, kbd, time, .sibling-count, .brand, "
-        + ".agent-name, #model-name, #user-menu, .context-tokens, textarea, script, style, noscript, template";
+        + "[dir=auto], bdi, .context-block, .tool-call .fold-label, .fold-hint, code, kbd, time, .sibling-count, "
+        + ".brand, .agent-name, #model-name, #user-menu, .context-tokens, textarea, script, style, noscript, template";
     const said = [];
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {

@@ -52,7 +52,7 @@ def test_a_database_that_was_left_half_way_is_not_migrated() -> None:
 def _replaced(number: int) -> str:
     """The name of a migration of chat that the first one stands for."""
     [name] = [name for _app, name in FIRST.replaces if name.startswith(f"{number:04d}_")]
-    return name
+    return str(name)
 
 
 def _is_data_step(node: ast.AST) -> TypeGuard[ast.Call]:

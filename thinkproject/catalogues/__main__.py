@@ -28,8 +28,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.add:
         _say(f"Translate {files.add(options.add, files.FOLDER)}, then run this with --write.")
         (page_files.FOLDER / options.add).mkdir(exist_ok=True)
-    if options.fill and (code := _fill(*options.fill, places)):
-        return code
+    if options.fill:
+        language, name = options.fill
+        if code := _fill(language, name, places):
+            return code
     return _brought_up_to_date(is_written=bool(options.write or options.add or options.fill))
 
 

@@ -14,7 +14,6 @@ from chat.instance.handle import AgentHandle
 from chat.instances.rows import key_of
 from chat.members.services import add_member
 from chat.models import AgentInstance, Role
-from chat.runtime import decision_links
 from tests.db.chat.api.questions import ask
 from tools_app.models import ApprovalEvent, ToolCallRecord
 
@@ -87,7 +86,7 @@ def test_forged_and_expired_ones_decide_nothing(
     path, client = link(conversation, "c1", alice, hours=1), client_of(alice)
     assert client.post(path[:-2] + "xx").status_code == 404
     later = timezone.now() + timedelta(hours=2)
-    monkeypatch.setattr(decision_links.timezone, "now", lambda: later)
+    monkeypatch.setattr(timezone, "now", lambda: later)
     assert client.post(path).status_code == 404
     assert status("c1") == "asked"
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -108,7 +109,7 @@ async def test_an_answer_that_was_seen_is_not_pushed(
         if name == "seen":
             await db(mark_seen, conversation)
         ids = {"user_id": alice.pk, "turn_id": turn.pk, "instance_id": conversation.pk}
-        await db(lambda ids=ids, turn=turn: note(NoticeKind.ANSWER, turn.pk, alice.pk, **ids))
+        await db(partial(note, NoticeKind.ANSWER, turn.pk, alice.pk, **ids))
         await delivered()
     [(text, _headers)] = browser.got
     assert text["body"] == "An answer is ready."

@@ -22,8 +22,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def with_device(room: Room) -> None:
     """Its owner has a device, and wants nothing pushed to it: what is noted is looked at here, and goes nowhere."""
-    NoticeChoices.objects.create(user_id=room.key.owner_id, decision=False, answer=False, schedule=False)
-    PushDevice.objects.create(user_id=room.key.owner_id, name="A device", endpoint="https://push.example/a")
+    owner_id = room.key.owner_id
+    assert owner_id is not None
+    NoticeChoices.objects.create(user_id=owner_id, decision=False, answer=False, schedule=False)
+    PushDevice.objects.create(user_id=owner_id, name="A device", endpoint="https://push.example/a")
 
 
 def noted() -> list[dict[str, Any]]:
