@@ -108,7 +108,7 @@ async def test_an_answer_that_was_seen_is_not_pushed(
         await Turn.objects.filter(pk=turn.pk).aupdate(finished_at=timezone.now())
         if name == "seen":
             await db(mark_seen, conversation)
-        ids = {"user_id": alice.pk, "turn_id": turn.pk, "instance_id": conversation.pk}
+        ids: dict[str, Any] = {"user_id": alice.pk, "turn_id": turn.pk, "instance_id": conversation.pk}
         await db(partial(note, NoticeKind.ANSWER, turn.pk, alice.pk, **ids))
         await delivered()
     [(text, _headers)] = browser.got

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from babel.messages.catalog import Catalog
@@ -61,8 +62,8 @@ def string_of(catalogue: Catalog, name: str) -> str | tuple[str, ...]:
     """The translation of a text, or its forms."""
     message = catalogue.get(name)
     assert message is not None
-    found = message.string
-    return found if isinstance(found, str) else tuple(str(form) for form in found)
+    found: Any = message.string
+    return found if isinstance(found, str) else tuple(map(str, found))
 
 
 def test_the_forms_of_gettext_have_their_names(catalogues_at: exchange.Places) -> None:
