@@ -20,10 +20,13 @@ from fibers.core.schedules.states import ScheduleStatus
 from fibers.models import Fiber
 from fibers.models.schedules import Schedule
 from fibers.schedules.conf import schedule_settings
+from sessions_app.messages.usage import StoredMessages, stored_messages
 from tools_app.workspace import quotas
 from tools_app.workspace.conf import workspace_settings
 
 MINUTE: Final = 60
+COUNTED_HERE: Final = 10_000
+"""Messages up to which they are counted for the page."""
 
 LimitName = Literal[
     "turns",
@@ -54,7 +57,7 @@ class LimitView:
 
 
 def limits_of_person(user_id: Any) -> list[LimitView]:
-    """The limits that hold for a person, the paces first. Ten queries at most, whatever there is.
+    """The limits that hold for a person, the paces first. Eleven queries at most, whatever there is.
 
     A limit that is switched off is left out.
     """
@@ -80,7 +83,7 @@ def _pace(name: LimitName, limit: int, count: Callable[[], int]) -> LimitView:
 
 
 def _room(user_id: Any) -> list[LimitView]:
-    kept, files = MessageCount.objects.filter(owner_id=user_id).first(), attachments.usage(user_id)
+    files, messages = attachments.usage(user_id), _messages(user_id)
     workspaces = quotas.usage(user_id)
     conf = quota_settings
     return [
@@ -89,10 +92,8 @@ def _room(user_id: Any) -> list[LimitView]:
             used=AgentInstance.objects.filter(owner_id=user_id).count() if conf.instances_per_user else 0,
             limit=conf.instances_per_user,
         ),
-        LimitView(name="messages", used=kept.message_count if kept else 0, limit=conf.messages_per_user),
-        LimitView(
-            name="message_bytes", used=kept.byte_count if kept else 0, limit=conf.messages_quota_bytes, unit="bytes"
-        ),
+        LimitView(name="messages", used=messages.count, limit=conf.messages_per_user),
+        LimitView(name="message_bytes", used=messages.byte_count, limit=conf.messages_quota_bytes, unit="bytes"),
         LimitView(name="files", used=files.files, limit=file_settings.per_user),
         LimitView(name="file_bytes", used=files.byte_count, limit=file_settings.quota_bytes, unit="bytes"),
         LimitView(
@@ -100,6 +101,14 @@ def _room(user_id: Any) -> list[LimitView]:
         ),
         LimitView(name="workspace_entries", used=workspaces.entry_count, limit=workspace_settings.quota_entries),
     ]
+
+
+def _messages(user_id: Any) -> StoredMessages:
+    """The stored messages. The counter lacks what turns have stored since its last count, so few are counted here."""
+    kept = MessageCount.objects.filter(owner_id=user_id).first()
+    if kept is None or kept.message_count < COUNTED_HERE:
+        return stored_messages(user_id)
+    return StoredMessages(count=kept.message_count, byte_count=kept.byte_count)
 
 
 def _at_work(user_id: Any) -> list[LimitView]:

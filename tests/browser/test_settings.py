@@ -37,7 +37,7 @@ def test_each_section_has_an_address(tab: ChatPage) -> None:
     expect(page.locator("#search")).to_be_visible()
     expect(page.get_by_role("heading", name="You", level=2)).to_be_focused()
     names = sections(page)
-    assert names[:4] == ["you", "instructions", "memory", "rules"]
+    assert names[:5] == ["you", "instructions", "memory", "prompts", "rules"]
     page.locator(".settings-list a").first.focus()
     page.keyboard.press("End")
     expect(page.locator(".settings-list a").last).to_be_focused()

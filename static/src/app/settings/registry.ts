@@ -27,6 +27,12 @@ export const SECTIONS: readonly SettingsSection[] = [
     icon: "memory",
     load: async () => (await import("./own.ts")).MemorySection,
   },
+  {
+    name: "prompts",
+    label: "prompts.title",
+    icon: "book",
+    load: async () => (await import("./own.ts")).PromptsSection,
+  },
   { name: "rules", label: "rules.title", icon: "shield", load: async () => (await import("./own.ts")).RulesSection },
   {
     name: "keys",
@@ -41,6 +47,12 @@ export const SECTIONS: readonly SettingsSection[] = [
     load: async () => (await import("./all_tools.tsx")).ToolsSection,
   },
   {
+    name: "notifications",
+    label: "notifications.title",
+    icon: "mail",
+    load: async () => (await import("./own.ts")).NotificationsSection,
+  },
+  {
     name: "tokens",
     label: "account.tokens-title",
     icon: "key",
@@ -52,13 +64,6 @@ export const SECTIONS: readonly SettingsSection[] = [
     icon: "globe",
     load: async () => (await import("./browsers.tsx")).BrowsersSection,
   },
-  {
-    name: "data",
-    label: "account.data",
-    icon: "save",
-    load: async () => (await import("./your_data.tsx")).YourDataSection,
-  },
-  { name: "usage", label: "usage.title", icon: "chart", load: async () => (await import("./usage.tsx")).UsageSection },
   { name: "links", label: "sharing.links", icon: "link", load: async () => (await import("./links.tsx")).LinksSection },
   {
     name: "deleted",
@@ -66,17 +71,12 @@ export const SECTIONS: readonly SettingsSection[] = [
     icon: "bin",
     load: async () => (await import("./deleted.tsx")).DeletedSection,
   },
+  { name: "usage", label: "usage.title", icon: "chart", load: async () => (await import("./usage.tsx")).UsageSection },
   {
-    name: "prompts",
-    label: "prompts.title",
-    icon: "book",
-    load: async () => (await import("./own.ts")).PromptsSection,
-  },
-  {
-    name: "notifications",
-    label: "notifications.title",
-    icon: "mail",
-    load: async () => (await import("./own.ts")).NotificationsSection,
+    name: "data",
+    label: "account.data",
+    icon: "save",
+    load: async () => (await import("./your_data.tsx")).YourDataSection,
   },
 ];
 

@@ -58,6 +58,7 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
     isOwn(instance) && instance.id !== "" && !instance.parentId && !place && {
       icon: "globe",
       label: t("message.share-to-here"),
+      isRare: isAnswer,
       run: () => void shareLinks(app, instance, message),
     },
     instance.id !== "" && {

@@ -132,7 +132,9 @@ def test_limits_take_the_same_queries_whatever_there_is(alice: User, make_instan
         say(make_instance(alice, f"n{number}"), f"q{number}", f"a{number}")
     with CaptureQueriesContext(connection) as many:
         limits_of_person(alice.pk)
-    assert len(many) == len(few) <= 10
+    assert len(many) == len(few) <= 11
+    used = {view.name: view.used for view in limits_of_person(alice.pk)}
+    assert (used["messages"], used["message_bytes"] > 0) == (10, True)
 
 
 @pytest.mark.django_db(transaction=True)
