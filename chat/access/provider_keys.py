@@ -61,7 +61,7 @@ def begin_trial(user: AbstractBaseUser, provider: str) -> str:
         raise KeyNotFound
     is_due = Q(tried_at=None) | Q(tried_at__lt=now - timedelta(seconds=TRIAL_SECONDS))
     if not rows.filter(is_due).update(tried_at=now):
-        raise QuotaExceeded("This key was tried a moment ago. Wait some seconds.")
+        raise QuotaExceeded("This key was tried a moment ago. Wait some seconds.", retry_after_seconds=TRIAL_SECONDS)
     return decrypt(row.secret)
 
 

@@ -49,7 +49,7 @@ def _for_strangers(
             except (SharedNotFound, AttachmentNotFound):
                 response = render(request, NOT_THERE, status=404)
             except QuotaExceeded as error:
-                response = render(request, NOT_THERE, {"is_busy": True}, status=429)
+                response = render(request, NOT_THERE, {"is_busy": True}, status=error.http_status)
                 response["Retry-After"] = str(error.data["retry_after_seconds"])
             return _unlisted(response)
 

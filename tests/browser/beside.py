@@ -89,6 +89,13 @@ def set_duration(call_id: str, milliseconds: int) -> None:
     ToolCallRecord.objects.filter(call_id=call_id).update(duration_ms=milliseconds)
 
 
+def give_password(user_id: int, password: str) -> None:
+    """Let a person sign in by the form."""
+    user = get_user_model().objects.get(pk=user_id)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+
+
 def make_staff(user_id: int) -> None:
     """Let a user do everything in the admin."""
     get_user_model().objects.filter(pk=user_id).update(is_staff=True, is_superuser=True)
