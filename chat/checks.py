@@ -41,7 +41,7 @@ from chat.core.context.compaction_policy import compaction_policy
 from chat.core.context.context_policy import context_policy
 from chat.core.loop.concurrency import Strategy, to_policy
 from chat.core.model.chosen_model import MAX_NAME
-from chat.durable_streams.conf import durable_stream_settings
+from chat.durable_streams.conf import StreamLimits, durable_stream_settings
 from chat.errors import InputInvalid, TurnConfigInvalid
 from chat.instances.addresses import is_root_name
 from chat.llm.catalogue import facts_problem
@@ -419,9 +419,10 @@ def _problem_of_limits(name: str, default: Any, value: object) -> str:
 def _check_durable_streams() -> list[CheckMessage]:
     """Limits of which one makes another one useless."""
     limits = durable_stream_settings.limits
-    largest = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE or limits.append_bytes)
-    found = []
-    if limits.append_bytes > largest:
+    largest, found = durable_stream_settings.append_bytes, []
+    if (
+        limits.append_bytes > largest and limits.append_bytes != StreamLimits().append_bytes
+    ):  # which gives way by itself
         found.append(f"'append_bytes' of {limits.append_bytes}, and no request may have more than {largest} bytes.")
     if limits.append_bytes > limits.bytes:
         found.append(f"'append_bytes' of {limits.append_bytes}, and no room for more than {limits.bytes} bytes.")

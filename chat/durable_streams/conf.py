@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.conf import settings
+
 from thinkproject.kernel.conf import PeopleLimit
 
 
@@ -26,6 +28,11 @@ class DurableStreamSettings:
     """Limits of durable streams: streams, bytes, bytes of one append (16 MiB at most), requests in a minute, live reads
     in one process and subscriptions of one user; seconds of a long poll and of one event stream. Raise them where
     programs write much; lower the seconds where a proxy cuts idle connections."""
+
+    @property
+    def append_bytes(self) -> int:
+        """Bytes of one append: no more than a request may have at this site, which is 2.5 MB by Django's default."""
+        return min(self.limits.append_bytes, settings.DATA_UPLOAD_MAX_MEMORY_SIZE or self.limits.append_bytes)
 
 
 durable_stream_settings = DurableStreamSettings()

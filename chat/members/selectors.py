@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.contrib.auth import get_user_model
+from django.db import connection
 from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
@@ -89,7 +90,8 @@ def _of(user_id: Any) -> QuerySet[Membership]:
 def scopes_shared_with(user_id: Any, needs: Role) -> RawSQL:
     """The conversations of others, with their sub-agents, in which a user has this role or more: a subquery of ids."""
     roles = [role.value for role in Role if role is not Role.OWNER and policy.allows(role, needs)]
-    return RawSQL(_SHARED.format(marks=", ".join(["%s"] * len(roles))), [user_id, *roles])  # noqa: S611 - constants
+    key = Membership._meta.get_field("user").get_db_prep_value(user_id, connection)  # SQLite takes no UUID as it is
+    return RawSQL(_SHARED.format(marks=", ".join(["%s"] * len(roles))), [key, *roles])  # noqa: S611 - constants
 
 
 _SHARED: Final = """

@@ -147,7 +147,7 @@ def _limit_of_route(match: ResolverMatch) -> int:
         if upload is not None:
             return upload()
     if name == "durable-stream":
-        return durable_stream_settings.limits.append_bytes
+        return durable_stream_settings.append_bytes
     if match.namespace in _JSON_NAMESPACES or name in _JSON:
         return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE or http_settings.request_max_bytes)
     return http_settings.request_max_bytes

@@ -155,7 +155,7 @@ def _facts(stream: DurableStream) -> dict[str, str]:
 def _body(request: HttpRequest) -> bytes:
     """The body. The server refuses larger ones before they are read, but for those that every address may have."""
     body = request.body
-    if len(body) > durable_stream_settings.limits.append_bytes:
+    if len(body) > durable_stream_settings.append_bytes:
         raise RequestDataTooBig
     return body
 

@@ -149,8 +149,10 @@ def test_the_pages_live_below_the_prefix(port: int, ann: dict[str, str]) -> None
         "agents": "/desk/agents/",
         "files": "/desk/api/files/",
         "logout": "/desk/sign-out/",
+        "previews": "/desk/preview/",
         "admin": "",
         "docs": "",
+        "worker": "/desk/worker.js",
     }
     assert [part["text"] for part in boot["messages"]["items"][-1]["parts"] if part["type"] == "text"] == [
         "Hello from the host."

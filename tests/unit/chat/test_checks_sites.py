@@ -12,6 +12,7 @@ from chat.checks import (
     check_shared_cache,
     check_sign_in,
 )
+from chat.durable_streams.conf import durable_stream_settings
 
 
 def ids(found: list[Any]) -> list[str]:
@@ -63,6 +64,14 @@ def test_limits_of_durable_streams_that_cannot_be_kept_are_errors(settings: Any,
     assert [(each.id, each.msg.startswith("THINK_DURABLE_STREAMS "), said in each.msg) for each in found] == (
         [("chat.E104", True, True)] if said else []
     )
+
+
+def test_appends_of_a_site_that_takes_small_requests_are_as_small(settings: Any) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440  # Django's default, in a project of a developer's own
+    assert check_numbers() == []
+    assert durable_stream_settings.append_bytes == 2_621_440
+    settings.THINK_DURABLE_STREAMS = {"append_bytes": 3_000_000}
+    assert [each.id for each in check_numbers()] == ["chat.E104"]
 
 
 def test_a_removed_setting_is_an_error(settings: Any) -> None:
