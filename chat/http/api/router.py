@@ -21,6 +21,7 @@ from chat.http.api.endpoints import (
     account_tools,
     agents,
     archives,
+    branches,
     bulk,
     compactions,
     context,
@@ -124,6 +125,7 @@ PARTS = (
     notifications,
     prompts,
     feedback,
+    branches,
 )
 """In the order in which their addresses are tried."""
 

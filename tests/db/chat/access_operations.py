@@ -55,6 +55,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/notifications/devices/{device_id}/test"): None,
     ("PATCH", "/api/v1/prompts/{prompt_id}"): {"text": "mine"},
     ("DELETE", "/api/v1/prompts/{prompt_id}"): None,
+    ("GET", "/api/v1/instances/{instance_id}/branches"): None,
     ("GET", "/api/v1/instances/{instance_id}/feedback"): None,
     ("PUT", "/api/v1/instances/{instance_id}/messages/{message_id}/feedback"): {"is_good": True},
     ("DELETE", "/api/v1/instances/{instance_id}/messages/{message_id}/feedback"): None,
@@ -243,6 +244,7 @@ GUARDED |= {
 }
 # Operations on a conversation, by the role that they need. All others need its owner.
 READERS = {
+    ("GET", "/api/v1/instances/{instance_id}/branches"),
     ("GET", "/api/v1/instances/{instance_id}/feedback"),
     ("PUT", "/api/v1/instances/{instance_id}/messages/{message_id}/feedback"),
     ("DELETE", "/api/v1/instances/{instance_id}/messages/{message_id}/feedback"),
