@@ -58,6 +58,7 @@ STYLES = (
     "selection.css",
     "sharing.css",
     "notifications.css",
+    "branches.css",
     "threads.css",
     "simple.css",
     "forced.css",

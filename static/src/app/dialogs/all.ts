@@ -3,8 +3,10 @@
 import "../messages/later.ts"; // before any of the dialogs
 
 export { AskName } from "./ask_name.tsx";
+export { BranchMap } from "./branch_map.tsx";
 export { ChooseModel } from "./choose_model.tsx";
 export { ChooseWorkspace } from "./choose_workspace.tsx";
+export { CompareAnswers } from "./compare_answers.tsx";
 export { Confirm } from "./confirm.tsx";
 export { EditAnswer } from "./edit_answer.tsx";
 export { ExportConversations } from "./export_conversations.tsx";

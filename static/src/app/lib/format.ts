@@ -125,7 +125,7 @@ export const roughMoney = (amount: string | number): string =>
   });
 
 /** The same with as many digits for each small cost, for costs that stand below each other. */
-function evenMoney(amount: string | number): string {
+export function evenMoney(amount: string | number): string {
   const value = Number(amount);
   if (value < LEAST) return t("common.less-than", { amount: dollars(LEAST, 4, 4) });
   return value >= 0.1 ? dollars(value, 2, 2) : dollars(value, 4, 4);

@@ -7,6 +7,7 @@ import { loadLaterTranslations } from "../lib/translations.ts";
 import answer from "./en/answer.json" with { type: "json" };
 import approvals from "./en/approvals.json" with { type: "json" };
 import background from "./en/background.json" with { type: "json" };
+import branches from "./en/branches.json" with { type: "json" };
 import browser from "./en/browser.json" with { type: "json" };
 import calls from "./en/calls.json" with { type: "json" };
 import choice from "./en/choice.json" with { type: "json" };
@@ -50,6 +51,7 @@ export const later = {
   ...answer,
   ...approvals,
   ...background,
+  ...branches,
   ...browser,
   ...calls,
   ...choice,

@@ -30,3 +30,21 @@ export async function askAnotherModel(app: App, conversation: Conversation, mess
     app.notices.fail(error);
   }
 }
+
+/** Look at two of the answers side by side, and go on from the one that the person chooses. */
+export async function compareAnswers(app: App, { instance }: Conversation, { id, siblings }: Message): Promise<void> {
+  const load = async () => (await import("../dialogs/all.ts")).CompareAnswers;
+  const chosen = await app.dialogs.ask(load, { app, instance, ids: siblings, current: id });
+  if (!chosen) return;
+  await app.selectSibling(chosen);
+  if (app.conversation.instance.id === instance.id) {
+    await app.open(instance.id, { place: { messageId: chosen, sessionId: "" } });
+  }
+}
+
+/** See where the conversation forks, and go to the message that the person chooses. */
+export async function showBranches(app: App, id: string): Promise<void> {
+  const load = async () => (await import("../dialogs/all.ts")).BranchMap;
+  const messageId = await app.dialogs.ask(load, { api: app.api, instanceId: id });
+  if (messageId) await app.open(id, { place: { messageId, sessionId: "" } });
+}

@@ -1,5 +1,6 @@
 // What one can do with a whole conversation, from its row or from its head: the same menu.
 
+import { pending } from "../lib/busy.ts";
 import { t } from "../lib/i18n.ts";
 import type { App } from "../store/app.ts";
 import { isOwn } from "../store/instances.ts";
@@ -58,9 +59,11 @@ function openEntries(app: App, { id }: Instance, find: () => void): MenuEntry[] 
     const messageId = await app.dialogs.ask(load, { api: app.api, instanceId: id, current });
     if (messageId) await app.open(id, { place: { messageId, sessionId: "" } });
   };
+  const branches = async () => (await pending(import("./later.ts"))).showBranches(app, id);
   return [
     { icon: "search", label: t("conversation.find"), run: find },
     { icon: "book", label: t("conversation.outline"), run: () => void outline() },
+    { icon: "fork", label: t("conversation.branches"), run: () => void branches() },
     { icon: "print", label: t("conversation.print"), run: () => void printShown(app) },
   ];
 }

@@ -39,7 +39,7 @@ export { SummaryLine } from "./summary_line.tsx";
 export { ToolBody } from "./calls/tool_body.tsx";
 export { WelcomeOffers } from "./welcome_offers.tsx";
 export { UserMenuItems } from "./user_menu_items.tsx";
-export { askAnotherModel, savePrompt, speak } from "./answer_verbs.ts";
+export { askAnotherModel, compareAnswers, savePrompt, showBranches, speak } from "./answer_verbs.ts";
 export { FeedbackButtons } from "./feedback.tsx";
 export { install } from "./installed.ts";
 export { BackgroundPanel } from "../panels/background.tsx";

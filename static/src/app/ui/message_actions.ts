@@ -26,6 +26,8 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
   const { instance, place } = conversation;
   const text = whole.map(textOf).filter(Boolean).join("\n\n");
   const isAnswer = message.role === "assistant";
+  const mayCompare = isAnswer && instance.id !== "" && !place?.isForeign;
+  const compared = mayCompare && whole.find(({ siblings }) => siblings.length > 1);
   const actions: (MessageAction | false)[] = [
     text !== "" && {
       icon: "copy",
@@ -79,6 +81,12 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
       label: t("message.other-model"),
       isRare: true,
       run: () => void verbs().then(({ askAnotherModel }) => askAnotherModel(app, conversation, message)),
+    },
+    !!compared && {
+      icon: "panel",
+      label: t("message.compare"),
+      isRare: true,
+      run: () => void verbs().then(({ compareAnswers }) => compareAnswers(app, conversation, compared)),
     },
     isAnswer && text !== "" && "speechSynthesis" in globalThis && {
       icon: "chat",
