@@ -32,13 +32,19 @@ export async function askAnotherModel(app: App, conversation: Conversation, mess
 }
 
 /** Look at two of the answers side by side, and go on from the one that the person chooses. */
-export async function compareAnswers(app: App, { instance }: Conversation, { id, siblings }: Message): Promise<void> {
+export async function compareAnswers(app: App, conversation: Conversation, message: Message): Promise<void> {
+  const { instance } = conversation;
+  const { id, siblings } = message;
   const load = async () => (await import("../dialogs/all.ts")).CompareAnswers;
   const chosen = await app.dialogs.ask(load, { app, instance, ids: siblings, current: id });
   if (!chosen) return;
-  await app.selectSibling(chosen);
-  if (app.conversation.instance.id === instance.id) {
-    await app.open(instance.id, { place: { messageId: chosen, sessionId: "" } });
+  try {
+    await conversation.selectSibling(chosen);
+    if (app.conversation === conversation) {
+      await app.open(instance.id, { place: { messageId: chosen, sessionId: "" } });
+    }
+  } catch (error) {
+    app.notices.fail(error);
   }
 }
 
