@@ -110,7 +110,7 @@ def _runs(rows: list[_Row]) -> Iterator[_Run]:
 
 def _path_to(leaf: int | None, parents: Mapping[int, int | None]) -> set[int]:
     path: set[int] = set()
-    while leaf in parents:
+    while leaf is not None and leaf in parents:
         path.add(leaf)
         leaf = parents[leaf]
     return path

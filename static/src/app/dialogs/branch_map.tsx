@@ -126,9 +126,8 @@ function Row({ row, isCurrent, toggle, go }: RowProps) {
         </span>
       )}
       <span class="branch-mark" />
-      <span class="tree-name">
-        {role && <span class="branch-role">{role}</span>} <bdi>{text}</bdi>
-      </span>
+      {role && <span class="branch-role">{role}</span>}
+      <span class="tree-name" dir="auto">{text}</span>
       {node.message_count === 1 && (
         <span class="tree-facts">
           {node.model && <bdi class="branch-model">{node.model}</bdi>}

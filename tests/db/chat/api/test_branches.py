@@ -108,11 +108,12 @@ def test_queries_do_not_grow_with_the_tree(
 
 def test_words_are_cut_and_messages_without_any_have_none(as_alice: ApiClient, forked: AgentInstance) -> None:
     assert forked.session_id is not None
-    long = {"id": "long", "role": "user", "parts": [{"type": "text", "text": "ä" * 300}]}
-    call = {"id": "call", "role": "assistant", "parts": [{"type": "step-start"}]}
+    long = text_message("long", "user")
+    long["parts"] = [{"type": "text", "text": "ä" * 300}]
+    call = text_message("call", "assistant")
+    call["parts"] = [{"type": "step-start"}]
+    other = text_message("other", "assistant")
     append_messages(forked.session_id, [long, call], after="b2", shows=False)
+    append_messages(forked.session_id, [other], after="b2", shows=False)
     texts = {node["id"]: node["text"] for node in read(as_alice, forked)["items"]}
-    assert texts["call"] == ""
-    append_messages(forked.session_id, [{**long, "id": "again"}], after="b2", shows=False)
-    texts = {node["id"]: node["text"] for node in read(as_alice, forked)["items"]}
-    assert texts["long"] == "ä" * 80
+    assert (texts["long"], texts["call"]) == ("ä" * 80, "")
