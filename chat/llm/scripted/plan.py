@@ -101,12 +101,15 @@ def make_plan(
     return _Planner(system, messages, list(scripts), defaults).plan(asked)
 
 
+LONGEST_WORD = 64
+
+
 class _Planner:
     def __init__(
         self, system: str, messages: list[ScriptMessage], scripts: list[tuple[str, str]], defaults: Defaults
     ) -> None:
         self.system = system
-        self._prompt_words = sum(len(text.split()) for text in (system, *(message.text for message in messages)))
+        self._prompt_words = sum(map(_words, (system, *(message.text for message in messages))))
         self.messages = _without_notes(_without_files(messages))
         self.defaults = defaults
         self.partial = self._take_partial()
@@ -324,6 +327,14 @@ def _interleave(units: list[Unit]) -> list[Unit]:
     while any(queues):
         mixed += [queue.pop(0) for queue in queues if queue]
     return others + mixed
+
+
+def _words(text: str) -> int:
+    """The words of a text. One of a length that no word has is as many as a tokenizer would make of it at least.
+
+    A count far below that looks like a server that cuts what it reads, and clients remember it of the model.
+    """
+    return sum(len(word) // 8 if len(word) > LONGEST_WORD else 1 for word in text.split())
 
 
 def _usage(text: str, units: list[Unit], prompt_words: int) -> JSONObject:

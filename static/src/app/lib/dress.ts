@@ -81,13 +81,14 @@ async function dressWaiting(): Promise<void> {
     ...formulasIn(root).map((element) => ({ element, change: () => showFormula(element) })),
     ...codesIn(root).map((element) => ({ element, change: () => colourFigure(element) })),
   ]).filter(({ element }) => element.isConnected);
-  const [seen, unseen] = divided(open);
-  const scroller = seen[0] ? scrollerOf(seen[0].element) : null;
-  while (seen.length) {
-    const until = await moment();
-    keepReading(scroller, () => dressUntil(seen, until)); // only what is laid out can move anything
+  const scroller = open[0] ? scrollerOf(open[0].element) : null;
+  // What is passed over as they are divided may be laid out by the time it is dressed, and then moves what is read.
+  for (const group of divided(open)) {
+    while (group.length) {
+      const until = await moment();
+      keepReading(scroller, () => dressUntil(group, until));
+    }
   }
-  while (unseen.length) dressUntil(unseen, await moment());
 }
 
 function dressUntil(open: Undressed[], until: number): void {

@@ -14,6 +14,12 @@ import { Icon } from "../ui/icon.tsx";
 import { SavingState, useSaving } from "./field.tsx";
 import { useSection } from "./reading.ts";
 
+const KIND_LABELS = {
+  decision: "notifications.decision",
+  answer: "notifications.answer",
+  schedule: "notifications.schedule",
+} as const;
+
 const PROBLEMS = {
   unsupported: "notifications.unsupported",
   "no-worker": "notifications.no-worker",
@@ -182,7 +188,7 @@ function Kinds(props: Props) {
             checked={choices[kind]}
             onChange={({ currentTarget }) => void change({ [kind]: currentTarget.checked })}
           />
-          {t(`notifications.${kind}`)}
+          {t(KIND_LABELS[kind])}
         </label>
       ))}
       <p class="settings-result">

@@ -56,7 +56,7 @@ export class Selection extends Store {
       await list.refresh();
       const undo = { label: t("common.undo"), run: () => void this.#again(() => this.#api.archive(done, !isArchived)) };
       notices.show(
-        t(isArchived ? "selection.many-archived" : "selection.many-restored", { count: done.length }),
+        t(isArchived ? "list.many-archived" : "list.many-restored", { count: done.length }),
         undo,
         UNDO_MS,
       );
@@ -71,7 +71,7 @@ export class Selection extends Store {
       if (done.includes(conversation.instance.id)) this.#app.newConversation();
       await list.refresh();
       const undo = { label: t("common.undo"), run: () => void this.#again(() => this.#api.restore(done)) };
-      notices.show(t("selection.many-deleted", { count: done.length }), undo, UNDO_MS);
+      notices.show(t("list.many-deleted", { count: done.length }), undo, UNDO_MS);
     });
   }
 
@@ -94,7 +94,7 @@ export class Selection extends Store {
       this.clear();
       if (done.length) await after(done);
       if (done.length < outcomes.length) {
-        notices.show(t("selection.many-left", { count: outcomes.length - done.length }));
+        notices.show(t("list.many-left", { count: outcomes.length - done.length }));
       }
     } catch (error) {
       notices.fail(error);
@@ -111,7 +111,7 @@ export class Selection extends Store {
   }
 
   #put(ids: ReadonlySet<string>): void {
-    if (ids.size > MOST) return this.#app.notices.show(t("selection.many-most", { count: MOST }));
+    if (ids.size > MOST) return this.#app.notices.show(t("list.many-most", { count: MOST }));
     this.ids = ids;
     this.changed();
   }

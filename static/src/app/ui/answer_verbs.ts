@@ -4,6 +4,7 @@ import { t } from "../lib/i18n.ts";
 import { readAloud } from "../lib/read_aloud.ts";
 import type { App } from "../store/app.ts";
 import type { Conversation } from "../store/conversation.ts";
+import type { Feedback } from "../store/feedback.ts";
 import { NO_CHOICE } from "../store/models.ts";
 import { editPrompt } from "../store/prompts.ts";
 import type { Message } from "../store/types.ts";
@@ -53,4 +54,27 @@ export async function showBranches(app: App, id: string): Promise<void> {
   const load = async () => (await import("../dialogs/all.ts")).BranchMap;
   const messageId = await app.dialogs.ask(load, { api: app.api, instanceId: id });
   if (messageId) await app.open(id, { place: { messageId, sessionId: "" } });
+}
+
+const LONGEST_REASON = 1_000;
+
+/** Give a word about an answer, and ask why; or take back the same one. */
+export async function pressFeedback(app: App, feedback: Feedback, messageId: string, isGood: boolean): Promise<void> {
+  try {
+    if (feedback.of(messageId)?.is_good === isGood) return await feedback.set(messageId, null);
+    await feedback.set(messageId, { is_good: isGood, reason: "" });
+    const load = async () => (await import("../dialogs/all.ts")).AskName;
+    const reason = await app.dialogs.ask(load, {
+      title: t("feedback.title"),
+      label: t(isGood ? "feedback.reason" : "feedback.reason-bad"),
+      confirm: t("feedback.send"),
+      value: "",
+      longest: LONGEST_REASON,
+    });
+    if (!reason) return;
+    await feedback.set(messageId, { is_good: isGood, reason });
+    app.notices.show(t("feedback.thanks"));
+  } catch (error) {
+    app.notices.fail(error);
+  }
 }

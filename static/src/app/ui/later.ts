@@ -1,6 +1,7 @@
 // Views that the first one does without, as one piece: it is loaded when one of them is needed.
 
 import "../messages/later.ts"; // before any of the views
+import { noteLater } from "./lazy.tsx";
 import "../lib/look.ts"; // hears of other tabs
 
 export { AgentList } from "./agent_list.tsx";
@@ -39,7 +40,8 @@ export { SummaryLine } from "./summary_line.tsx";
 export { ToolBody } from "./calls/tool_body.tsx";
 export { WelcomeOffers } from "./welcome_offers.tsx";
 export { UserMenuItems } from "./user_menu_items.tsx";
-export { askAnotherModel, compareAnswers, savePrompt, showBranches, speak } from "./answer_verbs.ts";
-export { FeedbackButtons } from "./feedback.tsx";
+export { askAnotherModel, compareAnswers, pressFeedback, savePrompt, showBranches, speak } from "./answer_verbs.ts";
 export { install } from "./installed.ts";
 export { BackgroundPanel } from "../panels/background.tsx";
+
+noteLater();

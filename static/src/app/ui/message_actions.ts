@@ -22,7 +22,8 @@ export interface MessageAction {
 }
 
 /** `whole`: the messages that are one answer, this one last. All but copying acts on this one. */
-export function actionsOf({ app, conversation }: Parts, message: Message, whole: readonly Message[]): MessageAction[] {
+export function actionsOf(context: Parts, message: Message, whole: readonly Message[]): MessageAction[] {
+  const { app, conversation } = context;
   const { instance, place } = conversation;
   const text = whole.map(textOf).filter(Boolean).join("\n\n");
   const isAnswer = message.role === "assistant";
@@ -67,7 +68,7 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
       icon: "link",
       label: t("message.copy-link"),
       isRare: isAnswer,
-      run: () => app.copy(linkTo(message.id)),
+      run: () => app.copy(linkTo(context, message.id)),
       done: t("message.link-copied"),
     },
     message.role === "user" && text !== "" && {
@@ -96,10 +97,10 @@ export function actionsOf({ app, conversation }: Parts, message: Message, whole:
     },
   ];
   return actions.filter((action) => action !== false);
+}
 
-  function linkTo(messageId: string): string {
-    const sessionId = place?.isForeign ? place.sessionId ?? "" : "";
-    const address = app.router.address({ page: "conversation", id: instance.id, place: { messageId, sessionId } });
-    return new URL(address, location.href).href;
-  }
+function linkTo({ app, conversation: { instance, place } }: Parts, messageId: string): string {
+  const sessionId = place?.isForeign ? place.sessionId ?? "" : "";
+  const address = app.router.address({ page: "conversation", id: instance.id, place: { messageId, sessionId } });
+  return new URL(address, location.href).href;
 }

@@ -9,13 +9,13 @@ import { openQuestions } from "../store/runs.ts";
 import { turnOf } from "../store/turn_sum.ts";
 import type { Limit, Message, TurnFacts } from "../store/types.ts";
 import { Icon, IconButton } from "./icon.tsx";
+import { FeedbackButtons } from "./feedback.tsx";
 import { lazy } from "./lazy.tsx";
 import { actionsOf, type MessageAction } from "./message_actions.ts";
 import type { Parts } from "./parts_context.ts";
 import { MenuButton } from "./popover.tsx";
 import { Siblings } from "./siblings.tsx";
 
-const FeedbackButtons = lazy(async () => (await import("./later.ts")).FeedbackButtons);
 const Grip = lazy(async () => (await import("./later.ts")).Grip);
 const LimitNote = lazy(async () => (await import("./later.ts")).LimitNote);
 

@@ -5,9 +5,9 @@ import { follow } from "../lib/store.ts";
 import type { App } from "../store/app.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { AgentMark } from "./agent_mark.tsx";
-import { lazy } from "./lazy.tsx";
+import { lazy, lazyWhenQuiet } from "./lazy.tsx";
 
-const WelcomeOffers = lazy(async () => (await import("./later.ts")).WelcomeOffers);
+const WelcomeOffers = lazyWhenQuiet(async () => (await import("./later.ts")).WelcomeOffers);
 const ThreadsWelcome = lazy(async () => (await import("./later.ts")).ThreadsWelcome);
 
 export function Welcome({ app, conversation }: { app: App; conversation: Conversation }) {
@@ -29,7 +29,9 @@ export function Welcome({ app, conversation }: { app: App; conversation: Convers
           ))}
         </ul>
       )}
-      <WelcomeOffers agent={agent.thread_agent ?? agent.name} />
+      <div class="offers-place">
+        <WelcomeOffers agent={agent.thread_agent ?? agent.name} />
+      </div>
     </section>
   );
 }
