@@ -93,6 +93,10 @@ SPLIT = """async ([texts, seeds]) => {
         const whole = document.createElement("div");
         whole.append(...renderMarkdown(text));
         const grown = document.createElement("div");
+        const place = document.createElement("div");  // what is nowhere gets no colours
+        place.style = "height: 0; overflow: hidden";
+        place.append(whole, grown);
+        document.body.append(place);
         const live = new LiveText(grown);
         let at = 0;
         for (const size of seeds[index]) {
@@ -106,6 +110,7 @@ SPLIT = """async ([texts, seeds]) => {
             await new Promise((done) => setTimeout(done, 50));
         }
         results.push([same(whole, grown), whole.innerHTML, grown.innerHTML]);
+        place.remove();
     }
     return results;
 }"""

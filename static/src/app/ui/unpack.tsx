@@ -2,13 +2,14 @@
 
 import { useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
+import { follow } from "../lib/store.ts";
 import { FilesApi } from "../net/files_api.ts";
 import { useApp } from "./context.ts";
 
 export function Unpack({ url, name }: { url: string; name: string }) {
   const app = useApp();
   const [isBusy, setBusy] = useState(false);
-  const { id } = app.conversation.instance;
+  const { id } = follow(app.conversation).instance; // a new conversation has none yet
   if (!id) return null;
   const unpack = async () => {
     setBusy(true);
