@@ -70,10 +70,13 @@ def test_actions_are_named_and_a_menu_on_a_phone(tab: ChatPage, open_tab: OpenTa
     message.get_by_role("button", name="More for this message").click()
     items = phone.page.get_by_role("menuitem")
     expect(items).to_have_text(
-        ["Copy this message", "Answer again", "Edit this answer", "Fork from here", "Copy a link to this message"]
+        [
+            *("Copy this message", "Answer again", "Edit this answer", "Fork from here", "Share up to here…"),
+            *("Copy a link to this message", "Answer again with another model", "Read aloud, or stop"),
+        ]
     )
     check(phone.page)
-    items.last.click()
+    items.filter(has_text="Copy a link").click()
     phone.until(lambda: "at=m1" in phone.page.evaluate("navigator.clipboard.readText()"))
     phone.page.goto(phone.page.evaluate("navigator.clipboard.readText()"))
     expect(phone.page.locator(".is-found")).to_have_attribute("data-id", "m1")

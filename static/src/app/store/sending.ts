@@ -193,7 +193,7 @@ export class Sending {
     composer.focus();
     try {
       const turnId = message.turn?.id ??
-        (await this.#waiting(conversation)).find(({ id }) => id === message.id)?.turn?.id;
+        (await this.#queued(conversation)).find(({ id }) => id === message.id)?.turn?.id;
       if (turnId) await api.cancelTurn(turnId);
     } catch (error) {
       notices.fail(error);
@@ -247,11 +247,16 @@ export class Sending {
 
   /** What waits on the server, in order, with its turns: frames give a waiting message without. */
   async #waiting(conversation: Conversation): Promise<Waiting[]> {
+    const began = conversation.running?.turnId;
+    return (await this.#queued(conversation)).filter(({ turn }) => turn!.id !== began);
+  }
+
+  /** The same with the one whose turn is the next to begin. */
+  async #queued(conversation: Conversation): Promise<Waiting[]> {
     const page = await this.#app.api.messages(conversation.instance.id, { limit: 1 }) as unknown as {
       queued: Waiting[];
     };
-    const began = conversation.running?.turnId;
-    return page.queued.filter(({ turn }) => turn && !turn.finished_at && turn.id !== began);
+    return page.queued.filter(({ turn }) => turn && !turn.finished_at);
   }
 }
 
