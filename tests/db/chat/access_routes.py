@@ -10,6 +10,7 @@ PUBLIC = {
     "sign-in/": "the login page",
     "sign-in/<str:token>": "guarded by the link; tests in test_auth_sign_in.py",
     "sign-out/": "ends one's own session",
+    "language/": "sets the language of one's own browser; tests in test_languages.py",
     "mcp/oauth/start/<str:server_id>": "servers of one's own alone; tests in mcp/test_sign_in.py",
     "mcp/oauth/callback": "guarded by the state, the user and the session; tests in mcp/test_sign_in.py",
     "oauth/programs": "leads to the settings",
