@@ -25,6 +25,29 @@ def section(tab: ChatPage, name: str) -> Locator:
     return tab.page.get_by_role("navigation", name="Settings").get_by_role("link", name=name, exact=True)
 
 
+def share_and_take_back(tab: ChatPage, words: str) -> None:
+    """Make a link, read it as a stranger, end it in the settings."""
+    page = tab.page
+    page.locator("#conversation-more").click()
+    page.get_by_role("menuitem", name="Share…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Make a link").click()
+    link = page.get_by_role("dialog").get_by_label("Link", exact=True).input_value()
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    stranger = page.context.browser.new_context(service_workers="block")  # type: ignore[union-attr]  # it has one
+    try:
+        reader = stranger.new_page()
+        reader.goto(link)
+        expect(reader.locator("body")).to_contain_text(words)
+        menu(tab, "Settings", "Shared links")
+        page.get_by_role("list", name="Links that work").get_by_role("button", name="Take back").click()
+        expect(page.get_by_role("list", name="Links that work")).to_have_count(0)
+        reader.reload()
+        expect(reader.locator("body")).not_to_contain_text(words)
+        expect(reader.get_by_role("alert")).to_contain_text(re.compile("."))
+    finally:
+        stranger.close()
+
+
 def test_a_newcomer_finds_everything_without_knowing_an_address(
     open_tab: Callable[..., ChatPage], live_product: LiveProduct
 ) -> None:
@@ -72,22 +95,4 @@ def test_a_newcomer_finds_everything_without_knowing_an_address(
     page.get_by_role("button", name="Undo").click()
     expect(page).to_have_url(address)
     expect(tab.answers.last).to_contain_text("The first words.")
-
-    page.locator("#conversation-more").click()
-    page.get_by_role("menuitem", name="Share…").click()
-    page.get_by_role("dialog").get_by_role("button", name="Make a link").click()
-    link = page.get_by_role("dialog").get_by_label("Link", exact=True).input_value()
-    page.get_by_role("dialog").get_by_role("button", name="Close").click()
-    stranger = page.context.browser.new_context(service_workers="block")  # type: ignore[union-attr]  # it has one
-    try:
-        reader = stranger.new_page()
-        reader.goto(link)
-        expect(reader.locator("body")).to_contain_text("The first words.")
-        menu(tab, "Settings", "Shared links")
-        page.get_by_role("list", name="Links that work").get_by_role("button", name="Take back").click()
-        expect(page.get_by_role("list", name="Links that work")).to_have_count(0)
-        reader.reload()
-        expect(reader.locator("body")).not_to_contain_text("The first words.")
-        expect(reader.get_by_role("alert")).to_contain_text(re.compile("."))
-    finally:
-        stranger.close()
+    share_and_take_back(tab, "The first words.")
