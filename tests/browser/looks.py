@@ -16,6 +16,7 @@ SIZES: dict[str, ViewportSize] = {
     "phone": {"width": 390, "height": 844},
 }
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+_DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 _OVERFLOW = """() => {
     const scroller = document.getElementById("scroller");
     const page = document.scrollingElement;
@@ -28,6 +29,7 @@ def look(tab: ChatPage, name: str) -> None:
     folder = os.environ.get("SHOTS")
     for size, shape in SIZES.items():
         tab.page.set_viewport_size(shape)
+        tab.page.evaluate(_DRAWN)  # views that depend on the width are drawn anew
         for scheme in SCHEMES if folder else SCHEMES[:1]:
             tab.page.emulate_media(color_scheme=scheme)
             if folder:

@@ -52,8 +52,14 @@ export function AppView() {
 
 /** Past the list, to where one writes; where that is not possible, to what there is to read. */
 function SkipLink({ hasField }: { hasField: boolean }) {
+  const place = hasField ? "composer-input" : "scroller";
   return (
-    <a class="skip" href={hasField ? "#composer-input" : "#scroller"}>
+    // The address alone moves the focus only where the browser is not busy.
+    <a
+      class="skip"
+      href={`#${place}`}
+      onClick={() => document.getElementById(place)?.focus()}
+    >
       {t(hasField ? "common.skip-to-field" : "common.skip-to-content")}
     </a>
   );
