@@ -15,7 +15,7 @@ export interface ExtensionGrants {
   granted: () => Raw;
 }
 
-/** The grants of a manifest: all that it asks for at first; of one that is changed only what it has, within that. */
+/** The grants of a manifest: all that it asks for at first; for a changed manifest, only what was granted before and is still asked for. */
 export function useGrants(manifest: string, had: Raw | null = null): ExtensionGrants {
   const asked = useMemo(() => requestedIn(manifest), [manifest]);
   const mark = JSON.stringify(asked);

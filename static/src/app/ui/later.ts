@@ -2,7 +2,7 @@
 
 import "../messages/later.ts"; // before any of the views
 import { noteLater } from "./lazy.tsx";
-import "../lib/look.ts"; // hears of other tabs
+import "../lib/look.ts"; // follows changes in other tabs
 
 export { AgentList } from "./agent_list.tsx";
 export { ApprovalsPage } from "./approvals_page.tsx";

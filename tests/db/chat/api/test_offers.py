@@ -40,7 +40,7 @@ def offering() -> Iterator[None]:
             return [look_up, pay_back]
 
     class Unsayable(Think):
-        """Cannot say what it has."""
+        """Fails when it is asked for its tools."""
 
         def get_tools(self) -> list[Tool]:
             raise RuntimeError("no tools today")
