@@ -6,12 +6,14 @@
 One process, a model that answers at once: a turn is what this product does itself. Turns are measured by what the
 processor did for them, here and in the database's processes, because others may use the machine. The three kinds take
 turns in short blocks.
+
+Two blocks of equal turns differ by more than the feed costs. So its share is the difference of small transactions with
+the feed closed and open, the quickest of many blocks each, times the changes that a turn was seen to make.
 """
 
 import asyncio
 import logging
 import os
-import statistics
 import threading
 import time
 from pathlib import Path
@@ -24,7 +26,8 @@ django.setup()
 
 from django.conf import settings  # noqa: E402 - after the set-up
 from django.contrib.auth.models import User  # noqa: E402 - after the set-up
-from django.db import connection  # noqa: E402 - after the set-up
+from django.db import connection, transaction  # noqa: E402 - after the set-up
+from django.db.models import F  # noqa: E402 - after the set-up
 
 from bench.durable import hot_log  # noqa: E402 - after the set-up
 from bench.rig import Options  # noqa: E402 - after the set-up
@@ -33,17 +36,21 @@ from bench.sessions import database  # noqa: E402 - after the set-up
 from chat.feed import triggers  # noqa: E402 - after the set-up
 from chat.feed.reading import open_feed, read_changes  # noqa: E402 - after the set-up
 from chat.llm.scripted import ScriptedModel  # noqa: E402 - after the set-up
-from chat.models import AgentInstance, FeedHead  # noqa: E402 - after the set-up
+from chat.models import AgentInstance, FeedChange, FeedHead, Turn  # noqa: E402 - after the set-up
 from chat.think import InstanceKey, Think  # noqa: E402 - after the set-up
 from chat.turns.admission.admission import TurnRequest, admit  # noqa: E402 - after the set-up
 from chat.turns.admission.intake import Submit  # noqa: E402 - after the set-up
 from fibers.execution.runner import run_fiber  # noqa: E402 - after the set-up
+from sessions_app.models import Message, Session  # noqa: E402 - after the set-up
 from thinkproject.kernel.aio import db  # noqa: E402 - after the set-up
 
 ROUNDS, SMOKE_ROUNDS = 8, 1
 BLOCK, SMOKE_BLOCK = 40, 3
 WARM_UP = 12  # turns after which PostgreSQL plans nothing anew
 WRITERS, COMMITS, SMOKE_COMMITS = 8, 150, 5
+SMALL_BLOCKS, SMOKE_SMALL_BLOCKS = 40, 2
+SMALL_BLOCK = 150
+CHANGES = 3  # of a small transaction
 KINDS = ("no triggers", "feed closed", "feed open")
 GOAL_PERCENT = 3.0
 
@@ -104,19 +111,53 @@ async def turns(key: InstanceKey, count: int) -> float:
     return (processor_ms(pids) - began) / count
 
 
-async def turn_rows(owner_id: int, rounds: int, block: int) -> list[Row]:
-    """Measure turns of each kind."""
+async def turn_rows(owner_id: int, rounds: int, block: int) -> tuple[list[Row], float]:
+    """Measure turns of each kind; also returns how many changes one of them makes."""
     times: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    changes = 0
     for number in range(rounds):
         for kind in KINDS:
             await db(prepare, kind, owner_id)
             key = InstanceKey(owner_id=owner_id, agent=BenchFeed.route_name(), name=f"{kind} {number}")
             await turns(key, WARM_UP)
+            before = await db(FeedChange.objects.count)
             times[kind].append(await turns(key, block))
-    rows = [row(f"the processor's time for a turn, {kind}", "ms", times[kind]) for kind in KINDS]
-    for kind in KINDS[1:]:  # within each round: what else the machine does is nearly the same there
-        more = [100 * (mine / bare - 1) for mine, bare in zip(times[kind], times[KINDS[0]], strict=True)]
-        rows.append(Row(what=f"- more, {kind}", unit="%", median=statistics.median(more), goal=GOAL_PERCENT))
+            changes += await db(FeedChange.objects.count) - before
+    return [
+        row(f"the processor's time for a turn, {kind}", "ms", times[kind]) for kind in KINDS
+    ], changes / rounds / block
+
+
+def share_rows(owner_id: int, blocks: int, of_turn: float, changes_of_turn: float) -> list[Row]:
+    """Measure small transactions of one connection, and what their changes would be of a turn of so many ms."""
+    turn_id = Turn.objects.filter(instance__owner_id=owner_id).values_list("pk", flat=True)[0]
+    message = Message.objects.filter(session__owner_id=owner_id)[0]
+
+    def write(number: int) -> None:
+        with transaction.atomic():
+            Turn.objects.filter(pk=turn_id).update(delivery=("queue", "steer")[number % 2])
+            Message.objects.filter(pk=message.pk).update(change_seq=F("change_seq") + 1)
+            Session.objects.filter(pk=message.session_id).update(name=f"name {number}")
+
+    times: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for _ in range(blocks):
+        for kind, measured in times.items():
+            prepare(kind, owner_id)
+            for number in range(WARM_UP):
+                write(number)
+            pids = backends()
+            began = processor_ms(pids)
+            for number in range(SMALL_BLOCK):
+                write(number)
+            measured.append((processor_ms(pids) - began) / SMALL_BLOCK)
+    bare, *withs = (min(measured) for measured in times.values())
+    costs = {kind: (quickest - bare) / CHANGES for kind, quickest in zip(KINDS[1:], withs, strict=True)}
+    rows = [row(f"the processor's time for {CHANGES} changes, {kind}", "ms", times[kind]) for kind in times]
+    rows.append(Row(what="changes of a turn", unit="", median=changes_of_turn))
+    for kind, each in costs.items():
+        rows.append(Row(what=f"one change more, {kind}, quickest blocks", unit="us", median=each * 1e3))
+        percent = 100 * each * changes_of_turn / of_turn
+        rows.append(Row(what=f"- more for a turn, {kind}", unit="%", median=percent, goal=GOAL_PERCENT))
     return rows
 
 
@@ -157,8 +198,13 @@ def read_rows(owner_id: int, rounds: int) -> list[Row]:
 async def measure(*, is_smoke: bool) -> list[Row]:
     """Measure all, on one database."""
     owner_id = (await db(lambda: User.objects.create_user("bench"))).pk
+    of_turns, changes = await turn_rows(
+        owner_id, SMOKE_ROUNDS if is_smoke else ROUNDS, SMOKE_BLOCK if is_smoke else BLOCK
+    )
+    blocks = SMOKE_SMALL_BLOCKS if is_smoke else SMALL_BLOCKS
     return [
-        *await turn_rows(owner_id, SMOKE_ROUNDS if is_smoke else ROUNDS, SMOKE_BLOCK if is_smoke else BLOCK),
+        *of_turns,
+        *await db(share_rows, owner_id, blocks, of_turns[0].median, changes),
         *await db(commit_rows, owner_id, SMOKE_COMMITS if is_smoke else COMMITS),
         *await db(read_rows, owner_id, SMOKE_ROUNDS if is_smoke else ROUNDS),
     ]
