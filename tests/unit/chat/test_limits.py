@@ -15,6 +15,7 @@ from thinkproject.kernel.jsonvalue import load
 
 ROOT = Path(__file__).resolve().parents[3]
 APPS = ("chat", "tools_app", "sessions_app", "fibers", "thinkproject")
+LIMIT = "QuotaExceeded"
 PASSING = ("wait", "try again", "at a time", "under way", "within a minute", "too many programs", "at the moment")
 OF_ROOM = (" first.", "decide some of them first")
 
@@ -23,7 +24,10 @@ def raised() -> Iterator[tuple[str, ast.Call, str]]:
     """Where the product makes an error of a limit: the place, the call, and its sentence."""
     for app in APPS:
         for path in sorted((ROOT / app).rglob("*.py")):
-            tree = ast.parse(path.read_text())
+            source = path.read_text(encoding="utf-8")
+            if LIMIT not in source:
+                continue  # to parse all modules takes seconds, in each process that collects this one
+            tree = ast.parse(source)
             names = {
                 target.id: node.value
                 for node in ast.walk(tree)
@@ -32,7 +36,7 @@ def raised() -> Iterator[tuple[str, ast.Call, str]]:
                 if isinstance(target, ast.Name)
             }
             for node in ast.walk(tree):
-                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "QuotaExceeded":
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == LIMIT:
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", node, sentence(node.args[0], names)
 
 
