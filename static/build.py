@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -136,16 +137,10 @@ def bundle(folder: Path, *, cache: Path | None, is_frozen: bool) -> None:
     admin_texts = "\n".join((SOURCE / "css" / name).read_text() for name in ADMIN_STYLES)
     admin_style.write_text(re.sub(r"(?<!html)(?=:root\b)", "html", admin_texts))
     frames = [["--format=iife", f"src/{frame}"] for frame in FRAMES]
-    for arguments in (
-        main,
-        *others,
-        [f"src/{WORKER}"],
-        [with_map, f"src/{FOR_TESTS}"],
-        *frames,
-        [str(style)],
-        [str(admin_style)],
-    ):
-        deno_or_exit([*common, *arguments], cache=cache)
+    deno_or_exit([*common, *main], cache=cache)  # by itself: it fetches what is not there yet
+    small = [*others, [f"src/{WORKER}"], [with_map, f"src/{FOR_TESTS}"], *frames, [str(style)], [str(admin_style)]]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(lambda arguments: deno_or_exit([*common, *arguments], cache=cache), small))
     for frame, library in FRAMES.items():
         if library:
             deno_or_exit(["install", *(["--frozen"] if is_frozen else [])], cache=cache)
@@ -279,10 +274,8 @@ def write(files: dict[str, bytes], entries: dict[str, dict[str, object]]) -> Non
     manifest = DIST / "manifest.json"
     before = json.loads(manifest.read_text())["files"] if manifest.exists() else []
     DIST.mkdir(exist_ok=True)
-    for name, content in files.items():
-        replace(DIST / name, content)
-        if is_compressed(name):
-            compress(DIST / name, content)
+    with ThreadPoolExecutor(os.cpu_count()) as threads:  # compression is most of a build
+        list(threads.map(lambda name: put(DIST / name, files[name]), files))
     replace(manifest, json.dumps({"entries": entries, "files": sorted(files)}, indent=1).encode())
     kept = {"manifest.json"}
     for name in {*files, *before}:
@@ -304,12 +297,27 @@ def replace(path: Path, content: bytes) -> None:
     beside.replace(path)
 
 
+def put(path: Path, content: bytes) -> None:
+    """Write a file, after its compressed forms. What an earlier build has left of this name and content stays."""
+    if is_compressed(path.name):
+        if path.exists() and path.read_bytes() == content and all(form.exists() for form in forms(path)):
+            return
+        compress(path, content)
+    replace(path, content)
+
+
+def forms(path: Path) -> tuple[Path, Path]:
+    """Where the compressed forms of a file are: Brotli, gzip."""
+    return path.with_name(f"{path.name}.br"), path.with_name(f"{path.name}.gz")
+
+
 def compress(path: Path, content: bytes) -> None:
     """Put a file's compressed forms beside it."""
     import brotli  # noqa: PLC0415 - of the environment, while `is_current` needs none
 
-    replace(path.with_name(f"{path.name}.br"), brotli.compress(content, quality=11))
-    replace(path.with_name(f"{path.name}.gz"), gzip.compress(content, 9, mtime=0))
+    brotli_form, gzip_form = forms(path)
+    replace(brotli_form, brotli.compress(content, quality=11))
+    replace(gzip_form, gzip.compress(content, 9, mtime=0))
 
 
 def first_load(entries: dict[str, dict[str, object]]) -> int:
