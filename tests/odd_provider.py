@@ -53,7 +53,7 @@ def odd_provider(answer: Callable[[JSON], Reply], pages: dict[str, Any] | None =
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     provider = OddProvider(f"http://127.0.0.1:{server.server_port}/v1", answer, pages or {})
     server.provider = provider  # type: ignore[attr-defined]  # the handler finds it there
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield provider

@@ -82,7 +82,7 @@ def listening() -> Iterator[tuple[int, list[str]]]:
             """Nothing is printed."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Note)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     try:
         yield server.server_address[1], heard
     finally:

@@ -13,6 +13,7 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
 
+from chat.core.wire import frames
 from chat.routing import websocket_urlpatterns
 
 Open = Callable[[User, str], Awaitable[Any]]
@@ -53,7 +54,17 @@ def cookie_of(user: User) -> str:
     return value
 
 
+async def answered(socket: Any) -> list[str]:
+    """What a socket of a conversation is sent before it answers a ping: frames are handled one after another."""
+    await socket.send_to(text_data=json.dumps({"type": "think_ping"}))
+    found: list[str] = []
+    while (text := await socket.receive_from(timeout=15)) != frames.PONG:
+        found.append(text)
+    return found
+
+
 async def received(socket: Any, seconds: float = 0.3) -> list[str]:
+    """What comes until nothing has come for a while: for what must not come."""
     found = []
     while not await socket.receive_nothing(timeout=seconds):
         found.append((await socket.receive_output(timeout=1)).get("text", ""))

@@ -17,7 +17,7 @@ from chat.models import AgentInstance, Membership, Role, Turn
 from chat.realtime import consumer
 from tests.db.chat.access_rows import all_rows, keep
 from tests.db.chat.conftest import make_turn, say, text_message
-from tests.db.chat.sockets import connection, cookie_of, received
+from tests.db.chat.sockets import answered, connection, cookie_of, received
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "text of alices-question"
@@ -113,7 +113,7 @@ async def opened(user: User, turn: Turn) -> tuple[Any, str]:
     socket = connection(path, cookie=await sync_to_async(cookie_of)(user), query=query)
     connected, _ = await socket.connect(timeout=5)
     assert connected
-    return socket, "".join(await received(socket))
+    return socket, "".join(await answered(socket))
 
 
 @pytest.mark.parametrize("role", [Role.READER, Role.WRITER, Role.APPROVER])
@@ -124,10 +124,9 @@ async def test_a_members_frame_does_what_the_role_lets(alice: User, bob: User, h
     before = await sync_to_async(all_rows)()
     for frame in (frame for frame in FRAMES if frame["type"] not in LETS[role]):
         await socket.send_to(text_data=json.dumps(frame).replace("{request_id}", her_turn.request_id))
-    assert "taken" not in "".join(await received(socket))
+    assert "taken" not in "".join([*await answered(socket), *await received(socket)])
     assert await sync_to_async(all_rows)() == before
-    await socket.send_to(text_data=json.dumps({"type": "think_ping"}))
-    assert await received(socket)
+    assert await answered(socket) == []
     await socket.disconnect()
 
 
@@ -165,7 +164,7 @@ async def test_a_revocation_that_was_not_notified_counts_at_the_next_frame(
 
 
 async def test_the_handshake_shows_nothing_of_hers(his_socket: Any) -> None:
-    text = "".join(await received(his_socket))
+    text = "".join([*await answered(his_socket), *await received(his_socket)])
     assert "cf_agent_identity" in text
     assert SECRET not in text
     assert "alices-request" not in text
@@ -248,12 +247,13 @@ async def test_who_is_here_is_relayed_and_bounded(alice: User, bob: User, her_tu
     await sync_to_async(add_member)(her_turn.instance, bob.username, Role.READER, by=alice.pk)
     hers = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice), query="_frames=1")
     assert (await hers.connect(timeout=5))[0]
-    await received(hers)
+    await answered(hers)
     his, _ = await opened(bob, her_turn)
     before = await sync_to_async(all_rows)()
     for is_typing in (False, True, True, False):
         await his.send_to(text_data=json.dumps({"type": "think_ping", "typing": is_typing}))
-    signs = [json.loads(text) for text in await received(hers)]
+    signs = [json.loads(await hers.receive_from(timeout=15)) for _ in range(2)]
+    signs += [json.loads(text) for text in await received(hers)]
     sign = {"type": "think_presence", "author": str(bob.pk), "typing": False}  # a reader does not write
     assert signs == [sign, sign]  # one of each kind
     assert await sync_to_async(all_rows)() == before

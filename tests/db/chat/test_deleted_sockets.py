@@ -12,7 +12,7 @@ from chat.models import AgentInstance, Role
 from chat.operations.deleted import put_into_deleted, restore_instances
 from chat.reads.snapshot_rows import version_row
 from tests.db.chat.conftest import say
-from tests.db.chat.sockets import Open, connection, cookie_of, received
+from tests.db.chat.sockets import Open, answered, connection, cookie_of, received
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,7 +36,7 @@ async def test_sockets_of_its_people_are_closed(
     await sync_to_async(put_into_deleted)([conversation])
     assert await closing(hers) == ("websocket.close", 4404)
     assert await closing(his) == ("websocket.close", 4404)
-    assert "websocket.close" not in "".join(await received(elsewhere))
+    assert "websocket.close" not in "".join(await answered(elsewhere))
 
 
 async def test_its_address_shows_nothing_of_it_until_it_is_back(
@@ -46,13 +46,13 @@ async def test_its_address_shows_nothing_of_it_until_it_is_back(
     assert await sync_to_async(version_row)(key_of(conversation)) is None
     fresh = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
     assert (await fresh.connect(timeout=5))[0]
-    shown = "".join(await received(fresh))
+    shown = "".join([*await answered(fresh), *await received(fresh)])
     assert "text of a1" not in shown
     await fresh.disconnect()
     await sync_to_async(restore_instances)(alice.pk, [conversation.pk])
     again = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
     assert (await again.connect(timeout=5))[0]
-    assert "text of a1" in "".join(await received(again))
+    assert "text of a1" in "".join(await answered(again))
     await again.disconnect()
 
 

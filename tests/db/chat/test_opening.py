@@ -14,7 +14,7 @@ from chat.reads import snapshots
 from sessions_app.messages.services import queue_messages
 from tests.db.chat.conftest import make_turn, say, text_message
 from tests.db.chat.openings import kinds, opened
-from tests.db.chat.sockets import connection, cookie_of, received
+from tests.db.chat.sockets import answered, connection, cookie_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,7 +41,7 @@ async def test_a_socket_opens_before_its_transcript_is_read(
     assert await socket.connect(timeout=5) == (True, None)
     assert await socket.receive_nothing(timeout=0.3)
     slow_rows.set()
-    texts = await received(socket)
+    texts = await answered(socket)
     assert "cf_agent_chat_messages" in texts[0]
     assert "q1" in texts[0]
     assert "cf_agent_identity" in "".join(texts[1:])

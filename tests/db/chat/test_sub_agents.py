@@ -30,7 +30,7 @@ from tests.db.chat.notes import (
     keys,
     messages_at,
 )
-from tests.db.chat.sockets import connection, frames_until, received
+from tests.db.chat.sockets import answered, connection, frames_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("notes")]
 
@@ -115,7 +115,7 @@ async def test_bob_at_alices_address_is_at_his_own(connect: Connect, alice: User
     his = await connect(CHILD, bob, is_ready=False)
     await his.send_to(json.dumps({"type": "cf_agent_state", "state": {"notes": 5}}))
     await his.send_to(json.dumps({"type": "cf_agent_chat_clear"}))
-    text = "".join(await received(his))
+    text = "".join(await answered(his))
     assert "cf_agent_identity" in text
     assert "alices" not in text
     row = await sync_to_async(find_instance)(keys(alice)[1])

@@ -56,7 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
 def receiver(settings: Any) -> Iterator[Receiver]:
     settings.THINK_MCP_PRIVATE_NETWORKS = ["127.0.0.0/8"]
     server = Receiver()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     try:
         yield server
     finally:

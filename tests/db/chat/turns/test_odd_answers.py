@@ -17,6 +17,7 @@ from tests.odd_provider import Reply
 from tests.odd_provider import odd_provider as odd_provider_of
 from tests.providers.corpus import FOLDER
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.retry import RetryPolicy
 
 from .conftest import MakeRoom, Room, status_of
 
@@ -37,6 +38,12 @@ class Oddity(Think):
 
     def get_tools(self) -> list[Tool]:
         return [look]
+
+
+@pytest.fixture(autouse=True)
+def _tried_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long it is waited is tested by `tests/unit/kernel/test_retry.py`, and that it is by `tests/unit/chat/llm`."""
+    monkeypatch.setattr(RetryPolicy, "delay_seconds", lambda *_arguments, **_options: 0.0)
 
 
 @pytest.fixture

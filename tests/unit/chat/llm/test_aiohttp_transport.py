@@ -181,7 +181,8 @@ async def test_an_address_where_nobody_listens_is_said_to_be_out_of_reach() -> N
     await close_clients()
 
 
-async def test_a_server_without_tls_is_said_to_be_out_of_reach() -> None:
+async def test_a_server_without_tls_is_said_to_be_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "CONNECT_TIMEOUT_SECONDS", 0.5)  # it waits for a request that it can read
     async with peer(breaks_after(b"HTTP/1.1 200 OK\r\n\r\n")) as (_, port):
         _, error = await collect_until_error(model_at(port, scheme="https"), make_request("x"))
     assert isinstance(error, NetworkLost)

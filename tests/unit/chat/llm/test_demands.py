@@ -54,7 +54,7 @@ async def refusing() -> AsyncIterator[Callable[[Check], tuple[ChatCompletionsMod
         server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
         server.check, server.bodies = check, []
         servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/v1"
         return ChatCompletionsModel(Endpoint(provider="acme", base_url=address), "m"), server.bodies
 
