@@ -88,8 +88,14 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(
         50_000, 20, 100
     )  # what was imported is never garbage, and looking through it takes a tenth of a run
+    gc.freeze()  # and in a process that starts others at its end not at all
     private_directory(django_settings.TEST_DIR)
     databases.folder(), prepared.folder()  # before pytest-xdist starts processes that share them
+
+
+def pytest_collection_finish() -> None:
+    """Leave out of each collection what was imported and collected: at the end pytest looks through it ten times."""
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:
