@@ -156,7 +156,9 @@ def long(rest: list[str]) -> int:
 def _tests(rest: list[str], *, sqlite: list[str], postgres: list[str], **extra: str) -> int:
     install(["dev"])
     build_assets()
-    _call([str(PYTHON), "-m", "tests.suite.downloads", *rest])  # what fails here fails again in the tests that need it
+    _call(
+        [str(PYTHON), "-m", "tests.suite.downloads", *rest], **extra
+    )  # what fails here fails again in the tests that need it
     command = [str(PYTHON), "-m", "pytest", "--durations=15", "--durations-min=5", *_several(rest), *rest]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "not-tested.jsonl"
