@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from thinkproject.run.suite_runs import busy_loops, next_tenth, not_tested
+from thinkproject.run.suite_runs import busy_loops, compiled_meanwhile, next_tenth, not_tested
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VENV = ROOT / ".venv"
@@ -156,13 +156,11 @@ def long(rest: list[str]) -> int:
 def _tests(rest: list[str], *, sqlite: list[str], postgres: list[str], **extra: str) -> int:
     install(["dev"])
     build_assets()
-    _call(
-        [str(PYTHON), "-m", "tests.suite.downloads", *rest], **extra
-    )  # what fails here fails again in the tests that need it
+    with compiled_meanwhile([str(PYTHON), "-m", "pytest", *rest, *sqlite], ROOT, _environ(**extra)):
+        _call([str(PYTHON), "-m", "tests.suite.downloads", *rest], **extra)  # fails again in the tests that need it
     command = [str(PYTHON), "-m", "pytest", "--durations=15", "--durations-min=5", *_several(rest), *rest]
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "not-tested.jsonl"
-        extra["TEST_REPORT"] = str(report)
+        extra["TEST_REPORT"] = str(report := Path(folder) / "not-tested.jsonl")
         code = _call([*command, *sqlite], TEST_DATABASE="sqlite", **extra)
         is_ci = bool(os.environ.get("CI"))
         if code in {0, 5} or (is_ci and code == 1):  # 5: no test was collected, 1: some failed

@@ -1,4 +1,4 @@
-"""Help for runs of the tests beside pytest: the tenth whose turn it is, loops that keep a machine busy, skipped tests.
+"""Help for runs of the tests beside pytest: the tenth whose turn it is, busy loops, new checkouts, skipped tests.
 
 Standard library only, as `bootstrap`.
 """
@@ -37,6 +37,18 @@ def busy_loops(count: int) -> Iterator[None]:
         for each in loops:
             each.kill()
             each.wait()
+
+
+@contextlib.contextmanager
+def compiled_meanwhile(pytest: list[str], root: Path, environ: dict[str, str]) -> Iterator[None]:
+    """In a new checkout, have one process compile the tests during the block: all processes of a run would do it."""
+    if (root / "tests" / "db" / "__pycache__").exists():
+        yield
+        return
+    command = [*pytest, "-qq", "-p", "no:xdist", "--collect-only"]
+    nowhere = subprocess.DEVNULL  # what cannot be collected is said by the run itself
+    with subprocess.Popen(command, cwd=root, env=environ, stdout=nowhere, stderr=nowhere):  # noqa: S603 - our own
+        yield
 
 
 def not_tested(report: Path) -> list[str]:
