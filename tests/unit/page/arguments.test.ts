@@ -3,7 +3,7 @@
 
 import { edited, type Field, fieldsOf, parsed } from "../../../static/src/app/store/arguments.ts";
 import { hintOf, humanised, titleOfTool } from "../../../static/src/app/store/tool_words.ts";
-import type { JsonObject, ToolPart } from "../../../static/src/app/store/types.ts";
+import type { JsonObject, ToolPart } from "../../../static/src/app/lib/parts.ts";
 import { same } from "./making.ts";
 
 const schema: JsonObject = {

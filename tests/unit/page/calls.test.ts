@@ -23,7 +23,7 @@ import { hintOf, titleOfTool } from "../../../static/src/app/store/tool_words.ts
 import type { Chunk } from "../../../static/src/app/net/frames.ts";
 import { fromItem, type RawMessage } from "../../../static/src/app/store/path.ts";
 import { TurnStream } from "../../../static/src/app/store/stream.ts";
-import type { ToolPart } from "../../../static/src/app/store/types.ts";
+import type { ToolPart } from "../../../static/src/app/lib/parts.ts";
 import { same } from "./making.ts";
 
 let made = 0;

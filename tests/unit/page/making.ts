@@ -6,10 +6,12 @@ import type { Chunk, ClientFrame, ServerFrame } from "../../../static/src/app/ne
 import type { LineState, SocketEvents } from "../../../static/src/app/net/socket.ts";
 import { fromInstance } from "../../../static/src/app/store/instances.ts";
 import type { KeptEntry } from "../../../static/src/app/store/outbox.ts";
-import { fromItem, type RawMessage, type RawPage, type Shown } from "../../../static/src/app/store/path.ts";
+import type { RawPage } from "../../../static/src/app/net/types.ts";
+import { fromItem, type RawMessage, type Shown } from "../../../static/src/app/store/path.ts";
 import { TurnStream } from "../../../static/src/app/store/stream.ts";
 import type { TranscriptApi } from "../../../static/src/app/store/transcript.ts";
-import type { Instance, Message, Part } from "../../../static/src/app/store/types.ts";
+import type { Part } from "../../../static/src/app/lib/parts.ts";
+import type { Instance, Message } from "../../../static/src/app/store/types.ts";
 
 // Numbers and dates are written as this browser's language has it: whatever the machine's is.
 Object.defineProperty(navigator, "language", { value: "en-US", configurable: true });

@@ -8,7 +8,7 @@ import { recall, recallAll, remember } from "../../../static/src/app/lib/storage
 import { Api, ApiError } from "../../../static/src/app/net/api.ts";
 import type { ClientFrame, ServerFrame } from "../../../static/src/app/net/frames.ts";
 import { AgentSocket, type LineState } from "../../../static/src/app/net/socket.ts";
-import type { Limit } from "../../../static/src/app/store/types.ts";
+import type { Limit } from "../../../static/src/app/net/types.ts";
 import { keptEntries, Outbox } from "../../../static/src/app/store/outbox.ts";
 import { arrived, type Begun, keep, keptInHistory, Unsent } from "../../../static/src/app/store/unsent.ts";
 import { kept, pause, same, until } from "./making.ts";

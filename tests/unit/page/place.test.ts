@@ -3,7 +3,7 @@
 import type { Schemas } from "../../../static/src/app/net/api.ts";
 import { Conversation } from "../../../static/src/app/store/conversation.ts";
 import { fromSearch, hitAddress, segmentsOf } from "../../../static/src/app/store/hits.ts";
-import type { RawPage } from "../../../static/src/app/store/path.ts";
+import type { RawPage } from "../../../static/src/app/net/types.ts";
 import { apiOf, idsOf, instance, item, page, same, TestLine } from "./making.ts";
 
 const path = (count: number, name = "m") => Array.from({ length: count }, (_, index) => `${name}${index}`);

@@ -8,9 +8,9 @@ import {
   fileSize,
   money,
   roughMoney,
-  turnFacts,
   usageFacts,
 } from "../../../static/src/app/lib/format.ts";
+import { turnFacts } from "../../../static/src/app/store/turn_sum.ts";
 import { isLongText } from "../../../static/src/app/lib/long_text.ts";
 
 function same(found, wanted) {

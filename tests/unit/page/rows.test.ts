@@ -3,7 +3,8 @@
 
 import { type MessageRow, type Row, rowsOf, type Shown } from "../../../static/src/app/store/rows.ts";
 import { turnOf } from "../../../static/src/app/store/turn_sum.ts";
-import type { Compaction, Message, OutboxEntry, Part, TurnFacts } from "../../../static/src/app/store/types.ts";
+import type { Part } from "../../../static/src/app/lib/parts.ts";
+import type { Compaction, Message, OutboxEntry, TurnFacts } from "../../../static/src/app/store/types.ts";
 import { message, same } from "./making.ts";
 
 const text: Part = { type: "text", text: "Hello.", state: "done" };

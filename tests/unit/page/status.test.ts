@@ -5,7 +5,8 @@ import { longRuns, runSummary } from "../../../static/src/app/store/runs.ts";
 import { type StatusFields, statusOf } from "../../../static/src/app/store/status.ts";
 import { TurnStream } from "../../../static/src/app/store/stream.ts";
 import { titleFor } from "../../../static/src/app/store/titles.ts";
-import type { Part, ToolPart, ToolState, Wait } from "../../../static/src/app/store/types.ts";
+import type { Part, ToolPart, ToolState } from "../../../static/src/app/lib/parts.ts";
+import type { Wait } from "../../../static/src/app/net/types.ts";
 import type { StatusData } from "../../../static/src/app/net/frames.ts";
 import { answering, instance, message, same } from "./making.ts";
 

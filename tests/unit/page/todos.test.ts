@@ -2,7 +2,7 @@
 // The to-do list as the messages have it. Run by test_pure_modules.py.
 
 import { isOpen, todosOf } from "../../../static/src/app/store/todos.ts";
-import type { ToolPart } from "../../../static/src/app/store/types.ts";
+import type { ToolPart } from "../../../static/src/app/lib/parts.ts";
 import { message, same } from "./making.ts";
 
 const written = (todos: unknown, more: Partial<ToolPart> = {}): ToolPart => ({

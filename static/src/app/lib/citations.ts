@@ -3,7 +3,7 @@
 
 import type { MarkdownIt } from "./markdown_it.ts";
 import type { Token } from "./markdown_it.ts";
-import type { Message, Part, SourceDocumentPart, SourceUrlPart, TextPart } from "../store/types.ts";
+import type { Part, SourceDocumentPart, SourceUrlPart, TextPart } from "./parts.ts";
 import { t } from "./i18n.ts";
 
 /** A source with its number in the message, from 1. `url` is "" where there is none that may be a link. */
@@ -33,7 +33,7 @@ const isSource = (part: Part): part is SourceUrlPart | SourceDocumentPart =>
   part.type === "source-url" || part.type === "source-document";
 
 /** Number the sources of a message (each address once), and place the provider's citations. Pure. */
-export function citationsOf(message: Pick<Message, "parts">): Citations {
+export function citationsOf(message: { parts: readonly Part[] }): Citations {
   const sources: Source[] = [];
   for (const part of message.parts) if (isSource(part)) numberOf(sources, part);
   const marked = new Map<TextPart, string>();

@@ -1,7 +1,6 @@
 // Times, durations, sizes and counts as people read them. Words and units come from the catalogue, numbers and dates from the
 // browser. Pure.
 
-import type { TurnFacts } from "../store/types.ts";
 import { formatLocale, t } from "./i18n.ts";
 import { browserZone, ownZone } from "./own_zone.ts";
 
@@ -149,33 +148,4 @@ export function usageFacts(
   const read = t("message.tokens-read", { count: total.input_tokens });
   const usage = t("message.usage", { read, written: t("message.tokens-written", { count: total.output_tokens }) });
   return Number(total.cost) > 0 ? t("message.usage-cost", { usage, cost: money(total.cost!) }) : usage;
-}
-
-/** What a turn took: `short` for the line under an answer (how it ended, its cost), `long` for its details. */
-export function turnFacts(turn: TurnFacts): { short: string; long: string } {
-  const read = turn.input_tokens ?? 0;
-  const written = turn.output_tokens ?? 0;
-  const short = [
-    ["cancelled", "aborted"].includes(turn.status) && t("message.stopped"),
-    Number(turn.cost) > 0 && evenMoney(turn.cost!),
-  ];
-  const long = [
-    turn.model,
-    (turn.duration_ms ?? 0) > 0 && duration(turn.duration_ms!),
-    tokensRead(read, turn.cached_tokens ?? 0),
-    tokensWritten(written, turn.reasoning_tokens ?? 0),
-    (turn.step_count ?? 0) > 1 && t("message.steps", { count: turn.step_count! }),
-    turn.finished_at && fullTime(turn.finished_at),
-  ];
-  return { short: short.filter(Boolean).join(" · "), long: long.filter(Boolean).join("; ") };
-}
-
-function tokensRead(count: number, cached: number): string {
-  const read = t("message.tokens-read", { count });
-  return cached ? t("message.tokens-read-cached", { read, cached }) : read;
-}
-
-function tokensWritten(count: number, thought: number): string {
-  const written = t("message.tokens-written", { count });
-  return thought ? t("message.tokens-written-thought", { written, thought }) : written;
 }

@@ -3,10 +3,9 @@
 import { pending } from "../lib/busy.ts";
 import { t } from "../lib/i18n.ts";
 import { ownZone } from "../lib/own_zone.ts";
-import type { RawInstance } from "../store/instances.ts";
-import type { RawPage } from "../store/path.ts";
-import type { JsonObject, Limit, ModelChoice } from "../store/types.ts";
+import type { JsonObject } from "../lib/parts.ts";
 import type { components } from "./openapi.d.ts";
+import type { Limit, ModelChoice, RawInstance, RawPage } from "./types.ts";
 
 export type Schemas = components["schemas"];
 

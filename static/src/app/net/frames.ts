@@ -1,14 +1,7 @@
 // The frames of the socket that the page reads and sends, and the chunks inside of them: docs/reference/protocol.md.
 
-import type {
-  DataPart,
-  FilePart,
-  Json,
-  SourceDocumentPart,
-  SourceUrlPart,
-  ToolApproval,
-  Wait,
-} from "../store/types.ts";
+import type { DataPart, FilePart, Json, SourceDocumentPart, SourceUrlPart, ToolApproval } from "../lib/parts.ts";
+import type { Wait } from "./types.ts";
 import type { components } from "./openapi.d.ts";
 
 // --- what the server sends --------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // The people in a conversation, on the server.
 
-import type { Role } from "../store/types.ts";
+import type { Role } from "./types.ts";
 import type { Api, Schemas } from "./api.ts";
 
 export type People = Schemas["PeopleOut"];

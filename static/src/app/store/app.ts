@@ -40,7 +40,7 @@ import { type Destination, Sending } from "./sending.ts";
 import { Summaries } from "./summaries.ts";
 import { ThreadPlace } from "./thread_place.ts";
 import { Undoing } from "./undoing.ts";
-import type { RawPage } from "./path.ts";
+import type { RawPage } from "../net/types.ts";
 import type { Agent, Instance } from "./types.ts";
 import { keptInHistory, Unsent } from "./unsent.ts";
 

@@ -2,12 +2,10 @@
 
 import { t } from "../lib/i18n.ts";
 import type { components } from "../net/openapi.d.ts";
+import type { RawInstance } from "../net/types.ts";
 import type { Instance, ModelChoice } from "./types.ts";
 
 type Schemas = components["schemas"];
-
-/** An instance as the API gives it, in a list or alone; what only the one of the two tells may be missing. */
-export type RawInstance = Pick<Schemas["InstanceOut"], "id" | "agent" | "name"> & Partial<Schemas["InstanceDetailOut"]>;
 
 export function fromInstance(raw: RawInstance): Instance {
   const origin = raw.forked_from;

@@ -4,7 +4,8 @@
 import type { Api, InstancePage } from "../net/api.ts";
 import { Due } from "../lib/busy.ts";
 import { Store } from "../lib/store.ts";
-import { fromInstance, type RawInstance } from "./instances.ts";
+import type { RawInstance } from "../net/types.ts";
+import { fromInstance } from "./instances.ts";
 import type { Instance } from "./types.ts";
 
 const FIRST_PAGE = 60;

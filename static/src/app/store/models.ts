@@ -3,7 +3,8 @@
 import type { Api, Schemas } from "../net/api.ts";
 import { Store } from "../lib/store.ts";
 import type { Conversation } from "./conversation.ts";
-import { choiceOf, fromInstance, type RawInstance } from "./instances.ts";
+import type { RawInstance } from "../net/types.ts";
+import { choiceOf, fromInstance } from "./instances.ts";
 import type { Instance, ModelChoice } from "./types.ts";
 
 /** A model as the API gives it. Prices: US dollars for a million tokens; `inputs`: files that it reads besides text. */

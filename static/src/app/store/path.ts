@@ -3,6 +3,7 @@
 
 import type { FrameMessage } from "../net/frames.ts";
 import type { components } from "../net/openapi.d.ts";
+import type { RawPage, RawRunning } from "../net/types.ts";
 import { type Activity, activityOf } from "./stream.ts";
 import type { Failure, Message, Part, Retry, TurnFacts, Wait } from "./types.ts";
 
@@ -58,13 +59,6 @@ export interface Merge extends Shown {
 }
 
 // --- reading --------------------------------------------------------------------------------------------------------
-
-type RawRunning = Schemas["RunningTurnOut"] & {
-  activity?: { kind: "model" | "tool" | "retry" | "waiting"; name?: string; since?: string } | null;
-};
-
-/** A page as the API gives it; what a server does not tell yet may be missing. */
-export type RawPage = Partial<Omit<Schemas["TranscriptOut"], "running">> & { running?: RawRunning | null };
 
 /** The API's page in this code's words. Every name of the wire that the page uses stands here and nowhere else. */
 export function fromPage(raw: RawPage): Page {

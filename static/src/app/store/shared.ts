@@ -4,7 +4,7 @@ import type { App } from "./app.ts";
 import { Conversation } from "./conversation.ts";
 import { fromInstance, pathOf } from "./instances.ts";
 import { Outbox } from "./outbox.ts";
-import type { RawPage } from "./path.ts";
+import type { RawPage } from "../net/types.ts";
 import { Summaries } from "./summaries.ts";
 import type { Instance } from "./types.ts";
 

@@ -6,15 +6,8 @@ import { newId } from "../lib/ids.ts";
 import { type Api, isTemporary } from "../net/api.ts";
 import type { AgentSocket } from "../net/socket.ts";
 import { Freshness } from "./freshness.ts";
-import {
-  type Compacting,
-  fromPage,
-  mergeNewest,
-  type Page,
-  type RawPage,
-  refreshKnown,
-  type RunningTurn,
-} from "./path.ts";
+import type { RawPage } from "../net/types.ts";
+import { type Compacting, fromPage, mergeNewest, type Page, refreshKnown, type RunningTurn } from "./path.ts";
 import { ConversationState } from "./state.ts";
 import type { TurnStream } from "./stream.ts";
 import type { Instance, Place } from "./types.ts";

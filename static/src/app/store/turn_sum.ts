@@ -1,5 +1,7 @@
-// The figures of an answer that several turns have made: it was interrupted by a question, and went on. Pure.
+// The figures of an answer: those of the several turns that have made it where it was interrupted by a question, and in words.
 
+import { duration, evenMoney, fullTime } from "../lib/format.ts";
+import { t } from "../lib/i18n.ts";
 import type { Message, TurnFacts } from "./types.ts";
 
 /** The turns of these messages as one; null where none is known. The last one says how it ended. */
@@ -21,4 +23,33 @@ export function turnOf(messages: readonly Message[]): TurnFacts | null {
     duration_ms: sum((turn) => turn.duration_ms),
     cost: costs.length ? String(sum((turn) => Number(turn.cost))) : null,
   };
+}
+
+/** What a turn took: `short` for the line under an answer (how it ended, its cost), `long` for its details. */
+export function turnFacts(turn: TurnFacts): { short: string; long: string } {
+  const read = turn.input_tokens ?? 0;
+  const written = turn.output_tokens ?? 0;
+  const short = [
+    ["cancelled", "aborted"].includes(turn.status) && t("message.stopped"),
+    Number(turn.cost) > 0 && evenMoney(turn.cost!),
+  ];
+  const long = [
+    turn.model,
+    (turn.duration_ms ?? 0) > 0 && duration(turn.duration_ms!),
+    tokensRead(read, turn.cached_tokens ?? 0),
+    tokensWritten(written, turn.reasoning_tokens ?? 0),
+    (turn.step_count ?? 0) > 1 && t("message.steps", { count: turn.step_count! }),
+    turn.finished_at && fullTime(turn.finished_at),
+  ];
+  return { short: short.filter(Boolean).join(" · "), long: long.filter(Boolean).join("; ") };
+}
+
+function tokensRead(count: number, cached: number): string {
+  const read = t("message.tokens-read", { count });
+  return cached ? t("message.tokens-read-cached", { read, cached }) : read;
+}
+
+function tokensWritten(count: number, thought: number): string {
+  const written = t("message.tokens-written", { count });
+  return thought ? t("message.tokens-written-thought", { written, thought }) : written;
 }

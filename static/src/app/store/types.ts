@@ -1,146 +1,28 @@
 // The values of the page's state, in this code's words. What the wire calls them stands in `path.ts`, `instances.ts` and
 // `net/frames.ts` only.
 
-export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
-export type JsonObject = { [key: string]: Json };
-
-// --- parts of a message ---------------------------------------------------------------------------------------------
-
-export type ToolState =
-  | "input-streaming"
-  | "input-available"
-  | "approval-requested"
-  | "approval-responded"
-  | "output-available"
-  | "output-error"
-  | "output-denied";
-
-/** Fields that this tab adds to parts that it saw being made: instants in milliseconds. */
-interface Watched {
-  startedAt?: number;
-  endedAt?: number;
-}
-
-export interface TextPart extends Watched {
-  type: "text";
-  text: string;
-  state?: "streaming" | "done";
-  citations?: unknown;
-  providerMetadata?: Record<string, unknown>;
-}
-
-export interface ReasoningPart extends Watched {
-  type: "reasoning";
-  text: string;
-  state?: "streaming" | "done";
-  providerMetadata?: Record<string, unknown>;
-}
-
-/** How much is at stake when a call is allowed; empty where its tool does not say. */
-export type Risk = "" | "low" | "medium" | "high";
-
-/** A rule that an approval for always adds. */
-export interface Offer {
-  key: string;
-  pattern: string;
-  /** For this conversation alone: it works for another one. */
-  here_only?: boolean;
-}
-
-/** A question with choices. `custom`: own words will do, too. */
-export interface ChoiceQuestion {
-  question: string;
-  header?: string;
-  options?: { label: string; description?: string }[];
-  multiple?: boolean;
-  custom?: boolean;
-}
-
-/** A question in the tool's own words. `key`: why it is asked where no rule of the tool asks. */
-export interface ApprovalDescriptor {
-  title?: string;
-  sentence?: string;
-  mayEdit?: boolean | string[];
-  risk?: Risk;
-  because?: unknown;
-  rule?: string;
-  choices?: ChoiceQuestion[];
-  key?: string;
-}
-
-/** A question to the person about a call, and its answer. */
-export interface ToolApproval {
-  id: string;
-  approved?: boolean;
-  descriptor?: ApprovalDescriptor;
-  /** The person changed the arguments: the part has the changed ones, `originalInput` those of the model. */
-  edited?: boolean;
-  originalInput?: unknown;
-}
-
-export interface ToolPart extends Watched {
-  type: `tool-${string}` | "dynamic-tool";
-  toolCallId: string;
-  toolName?: string;
-  state: ToolState;
-  title?: string;
-  input?: unknown;
-  rawInput?: string;
-  output?: unknown;
-  errorText?: string;
-  preliminary?: boolean;
-  providerExecuted?: boolean;
-  approval?: ToolApproval;
-  toolMetadata?: Record<string, unknown>;
-  callProviderMetadata?: Record<string, unknown>;
-  resultProviderMetadata?: Record<string, unknown>;
-  inputEncoding?: string;
-  /** Its reports while it runs, as `toolMetadata.think`; this tab has received it. */
-  reported?: Record<string, unknown>;
-}
-
-export interface FilePart {
-  type: "file";
-  url: string;
-  mediaType?: string;
-  filename?: string;
-  byteSize?: number;
-}
-
-export interface SourceUrlPart {
-  type: "source-url";
-  sourceId?: string;
-  url: string;
-  title?: string;
-}
-
-export interface SourceDocumentPart {
-  type: "source-document";
-  sourceId?: string;
-  title?: string;
-  filename?: string;
-  url?: string;
-}
-
-export interface StepPart {
-  type: "step-start";
-}
-
-export interface DataPart {
-  type: `data-${string}`;
-  id?: string;
-  data: unknown;
-}
-
-export type Part =
-  | TextPart
-  | ReasoningPart
-  | ToolPart
-  | FilePart
-  | SourceUrlPart
-  | SourceDocumentPart
-  | StepPart
-  | DataPart;
+export type {
+  ApprovalDescriptor,
+  ChoiceQuestion,
+  DataPart,
+  FilePart,
+  Json,
+  JsonObject,
+  Offer,
+  Part,
+  ReasoningPart,
+  Risk,
+  SourceDocumentPart,
+  SourceUrlPart,
+  StepPart,
+  TextPart,
+  ToolApproval,
+  ToolPart,
+  ToolState,
+} from "../lib/parts.ts";
+export type { Limit, ModelChoice, Role, Wait } from "../net/types.ts";
+import type { JsonObject, Part } from "../lib/parts.ts";
+import type { Limit, ModelChoice, Role } from "../net/types.ts";
 
 // --- messages, turns ------------------------------------------------------------------------------------------------
 
@@ -183,14 +65,6 @@ export interface Message {
   waiting?: { turnId: string; version: number };
 }
 
-/** A turn that waits for something outside: what for, in words for people, within which call, and since when (ISO 8601). */
-export interface Wait {
-  kind?: string;
-  label?: string;
-  callId?: string;
-  since?: string;
-}
-
 /** When the model is asked again. `retryAt`: milliseconds since the epoch. */
 export interface Retry {
   code: string;
@@ -218,19 +92,7 @@ export interface Place {
 
 // --- conversations --------------------------------------------------------------------------------------------------
 
-/** What people chose for the turns of one conversation; null where the agent's own choice stands. */
-export interface ModelChoice {
-  model: string | null;
-  reasoning_effort: string | null;
-  temperature: number | null;
-  top_p: number | null;
-  max_output_tokens: number | null;
-}
-
 /** A conversation in lists and heads. One that is not on the server yet has no id and `isNew`. */
-/** What a person may do in a conversation, least first. */
-export type Role = "reader" | "writer" | "approver" | "owner";
-
 export interface Instance {
   id: string;
   agent: string;
@@ -307,17 +169,6 @@ export interface StoredFile {
   byte_size: number;
   /** What models that take no files of this kind cannot see of it; empty for most. */
   note?: string;
-}
-
-/** A limit that was reached. Who shows it where it belongs sets `isShown`; any other is shown at the foot of the page. */
-export interface Limit {
-  /** What the limit is, in the server's words. */
-  text: string;
-  /** When the same may be asked again, in milliseconds since the epoch. */
-  endsAt: number;
-  /** It ends by itself; else one has to make room. */
-  passes: boolean;
-  isShown: boolean;
 }
 
 /** A message on its way. `shown`: what stands for it in the list; null where it adds no message. */

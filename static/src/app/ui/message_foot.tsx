@@ -1,12 +1,12 @@
 // Under a message: what one can do with it, its versions, and what it took. One answer has one foot, however many turns it took.
 
 import { useState } from "preact/hooks";
-import { fullTime, timeLabel, turnFacts, usageFacts } from "../lib/format.ts";
+import { fullTime, timeLabel, usageFacts } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { isCompact } from "../lib/media.ts";
 import type { Pending } from "../store/rows.ts";
 import { openQuestions } from "../store/runs.ts";
-import { turnOf } from "../store/turn_sum.ts";
+import { turnFacts, turnOf } from "../store/turn_sum.ts";
 import type { Limit, Message, TurnFacts } from "../store/types.ts";
 import { Icon, IconButton } from "./icon.tsx";
 import { FeedbackButtons } from "./feedback.tsx";
