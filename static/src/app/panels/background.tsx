@@ -24,7 +24,7 @@ import { Elapsed } from "../ui/elapsed.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { FiberView } from "./fiber_view.tsx";
 import { Failure } from "./panel.tsx";
-import { type Reading, useReading } from "./reading.ts";
+import { type Reading, useReading } from "../ui/reading.ts";
 import type { PanelProps } from "./registry.ts";
 import { RunTree } from "./run_tree.tsx";
 

@@ -17,7 +17,7 @@ import { useApp } from "../ui/context.ts";
 import { IconButton } from "../ui/icon.tsx";
 import { InstructionsBody, SummaryTexts, SystemBody, TailBody, ToolList } from "./context_pieces.tsx";
 import { Failure } from "./panel.tsx";
-import { useReading } from "./reading.ts";
+import { useReading } from "../ui/reading.ts";
 import type { PanelProps } from "./registry.ts";
 
 export function ContextPanel({ conversation }: PanelProps) {

@@ -10,7 +10,7 @@ import { useApp } from "../ui/context.ts";
 import { DiffView } from "../ui/diff.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Failure } from "./panel.tsx";
-import { useReading } from "./reading.ts";
+import { useReading } from "../ui/reading.ts";
 
 interface Props {
   conversation: Conversation;

@@ -13,7 +13,7 @@ import { Icon } from "../ui/icon.tsx";
 import { Lines } from "../ui/lines.tsx";
 import { Failure } from "./panel.tsx";
 import { type Face, Faces, Preview } from "./preview_view.tsx";
-import { useReading } from "./reading.ts";
+import { useReading } from "../ui/reading.ts";
 
 interface Props {
   conversation: Conversation;

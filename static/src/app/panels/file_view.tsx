@@ -21,7 +21,7 @@ import { FileVersions } from "./file_versions.tsx";
 import { FileEditor } from "./file_editor.tsx";
 import { Failure } from "./panel.tsx";
 import { type Face, Faces } from "./preview_view.tsx";
-import { useReading } from "./reading.ts";
+import { useReading } from "../ui/reading.ts";
 
 const PDF = "application/pdf";
 const PICTURE = /^image\/(png|jpeg|gif|webp|avif)$/;

@@ -13,7 +13,7 @@ import { FileView } from "./file_view.tsx";
 import { TreeView } from "./file_tree.tsx";
 import { Failure } from "./panel.tsx";
 import { BlockPreview } from "./preview_view.tsx";
-import { useReading } from "./reading.ts";
+import { useReading } from "../ui/reading.ts";
 import { SentFiles } from "./sent_files.tsx";
 import type { PanelProps } from "./registry.ts";
 

@@ -5,7 +5,7 @@ import { emptyMemory, grouped, Remembered } from "../store/remembered.ts";
 import { useApp } from "../ui/context.ts";
 import { BlockCard } from "./block_card.tsx";
 import { Failure } from "./panel.tsx";
-import { useReading } from "./reading.ts";
+import { useReading } from "../ui/reading.ts";
 import type { PanelProps } from "./registry.ts";
 
 export function MemoryPanel({ conversation }: PanelProps) {

@@ -18,7 +18,7 @@ import { DiffView } from "../ui/diff.tsx";
 import { Editor } from "../ui/editor.tsx";
 import { useReturnFocus } from "../ui/return_focus.ts";
 import { Failure } from "./panel.tsx";
-import { type Reading, useReading } from "./reading.ts";
+import { type Reading, useReading } from "../ui/reading.ts";
 import type { PanelProps } from "./registry.ts";
 
 const AGAIN_MS = 3_000; // while it is being written: the notification of its end may be lost

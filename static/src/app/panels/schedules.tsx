@@ -10,7 +10,7 @@ import { schedulesPlace, type SchedulesView } from "../store/schedules_place.ts"
 import { useApp } from "../ui/context.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Failure } from "./panel.tsx";
-import { type Reading, useReading } from "./reading.ts";
+import { type Reading, useReading } from "../ui/reading.ts";
 import type { PanelProps } from "./registry.ts";
 import { ScheduleForm } from "./schedule_form.tsx";
 import { ScheduleView } from "./schedule_view.tsx";

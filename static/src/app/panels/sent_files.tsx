@@ -9,7 +9,7 @@ import type { Conversation } from "../store/conversation.ts";
 import type { FileTree } from "../store/file_tree.ts";
 import { useApp } from "../ui/context.ts";
 import { Icon, IconButton } from "../ui/icon.tsx";
-import { useReading } from "./reading.ts";
+import { useReading } from "../ui/reading.ts";
 
 interface Props {
   conversation: Conversation;

@@ -12,7 +12,7 @@ import { useApp } from "../ui/context.ts";
 import { ExtensionForm } from "./extension_form.tsx";
 import { ExtensionView } from "./extension_view.tsx";
 import { Failure } from "./panel.tsx";
-import { type Reading, useReading } from "./reading.ts";
+import { type Reading, useReading } from "../ui/reading.ts";
 import type { PanelProps } from "./registry.ts";
 import { RuleForm, RuleView } from "./rule_form.tsx";
 import { RuleList } from "./rule_list.tsx";

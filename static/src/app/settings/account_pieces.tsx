@@ -7,7 +7,7 @@ import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { AccountApi } from "../net/account_api.ts";
 import { Failure } from "../panels/panel.tsx";
-import { Reading } from "../panels/reading.ts";
+import { Reading } from "../ui/reading.ts";
 import { useAttempt } from "../panels/tools_pieces.tsx";
 import type { App } from "../store/app.ts";
 import { useApp } from "../ui/context.ts";

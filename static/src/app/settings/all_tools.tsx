@@ -5,7 +5,7 @@ import { t } from "../lib/i18n.ts";
 import { withoutTricks } from "../lib/readable.ts";
 import type { PlacedExtension, PlacedServer } from "../net/account_api.ts";
 import { ToolsApi } from "../net/tools_api.ts";
-import type { Reading } from "../panels/reading.ts";
+import type { Reading } from "../ui/reading.ts";
 import { isOnItsWay, stateOf } from "../store/server_facts.ts";
 import { useApp } from "../ui/context.ts";
 import { FollowLink } from "../ui/follow_link.tsx";

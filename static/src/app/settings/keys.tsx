@@ -5,7 +5,7 @@ import { dayText } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { messageOf } from "../net/api.ts";
 import type { AccountApi, Provider } from "../net/account_api.ts";
-import type { Reading } from "../panels/reading.ts";
+import type { Reading } from "../ui/reading.ts";
 import { useApp } from "../ui/context.ts";
 import { AccountRow, agoText, Facts, isSure, useAccountApi, useFacts, useVerb } from "./account_pieces.tsx";
 

@@ -8,7 +8,7 @@ import { deviceName, ownFingerprint, type PushProblem, subscribe, unsubscribe } 
 import { messageOf } from "../net/api.ts";
 import { type NoticeChoices, type Notifications, NotificationsApi, type PushDevice } from "../net/notifications_api.ts";
 import { Failure } from "../panels/panel.tsx";
-import type { Reading } from "../panels/reading.ts";
+import type { Reading } from "../ui/reading.ts";
 import { useApp } from "../ui/context.ts";
 import { Icon } from "../ui/icon.tsx";
 import { SavingState, useSaving } from "./field.tsx";

@@ -1,7 +1,7 @@
 // What a section shows is read from the server when it is opened.
 
 import { useEffect, useState } from "preact/hooks";
-import { Reading } from "../panels/reading.ts";
+import { Reading } from "../ui/reading.ts";
 
 /** Read at once, and again when asked. */
 export function useSection<Value>(read: (signal: AbortSignal) => Promise<Value>): Reading<Value> {

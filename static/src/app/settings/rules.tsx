@@ -8,7 +8,7 @@ import { type Rule, ToolsApi } from "../net/tools_api.ts";
 import { Failure } from "../panels/panel.tsx";
 import { RuleForm } from "../panels/rule_form.tsx";
 import { useAttempt } from "../panels/tools_pieces.tsx";
-import type { Reading } from "../panels/reading.ts";
+import type { Reading } from "../ui/reading.ts";
 import { inWords } from "../store/rule_facts.ts";
 import { useApp } from "../ui/context.ts";
 import { FollowLink } from "../ui/follow_link.tsx";

@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { messageOf } from "../net/api.ts";
 import type { AccountApi, NewToken, Token } from "../net/account_api.ts";
-import type { Reading } from "../panels/reading.ts";
+import type { Reading } from "../ui/reading.ts";
 
 const PERIODS = [7, 30, 90, 365];
 const FIRST_PERIOD = 90;

@@ -6,7 +6,7 @@ import { dayText } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { withoutTricks } from "../lib/readable.ts";
 import type { NewToken, Program, Token } from "../net/account_api.ts";
-import type { Reading } from "../panels/reading.ts";
+import type { Reading } from "../ui/reading.ts";
 import { useApp } from "../ui/context.ts";
 import { Icon } from "../ui/icon.tsx";
 import { AccountRow, agoText, Facts, isSure, useAccountApi, useFacts, useVerb } from "./account_pieces.tsx";

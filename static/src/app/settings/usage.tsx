@@ -6,7 +6,7 @@ import { formatCount, type MessageKey, t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { type Figures, type LimitView, type UsageReport, type UsageRow, WorkApi } from "../net/work_api.ts";
 import { Failure } from "../panels/panel.tsx";
-import { Reading } from "../panels/reading.ts";
+import { Reading } from "../ui/reading.ts";
 import { useApp } from "../ui/context.ts";
 import { FollowLink } from "../ui/follow_link.tsx";
 import { Plot } from "../ui/plot.tsx";

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../../lib/i18n.ts";
 import { BackgroundApi } from "../../net/background_api.ts";
-import { useReading } from "../../panels/reading.ts";
+import { useReading } from "../reading.ts";
 import { fiberStanding, isUnderWay, nameOfFiber } from "../../store/background_facts.ts";
 import { backgroundPlace } from "../../store/background_place.ts";
 import { isSettled } from "../../store/fold.ts";

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Due } from "../lib/busy.ts";
 import { Store } from "../lib/store.ts";
 import type { Conversation } from "../store/conversation.ts";
-import { useApp } from "../ui/context.ts";
+import { useApp } from "./context.ts";
 
 const PAUSE_MS = 250; // what else changes meanwhile is read with it
 
