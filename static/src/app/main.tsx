@@ -20,7 +20,7 @@ async function start(): Promise<void> {
   const boot = readBoot();
   if (!boot) return;
   await (LANGUAGES[document.documentElement.lang.toLowerCase()] ?? loadTranslations)();
-  const app = new App(boot);
+  const app = new App(boot, async () => (await import("./later/dialogs.ts")).dialogs);
   app.start();
   const root = document.getElementById("app")!;
   root.replaceChildren(); // the skeleton of the first paint

@@ -15,7 +15,7 @@ function start(): void {
   const boot = readBoot();
   const link: SharedLink | undefined = boot?.shared;
   if (!boot || !link) return;
-  const app = new App(boot);
+  const app = new App(boot, async () => (await import("./later/dialogs.ts")).dialogs);
   showShared(app);
   const root = document.getElementById("app")!;
   root.replaceChildren(); // the skeleton of the first paint

@@ -1,21 +1,12 @@
 // A question for a name or a title.
 
 import { useEffect, useRef } from "preact/hooks";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Dialog } from "./dialog.tsx";
-
-interface Props extends DialogProps<string> {
-  title: string;
-  label: string;
-  confirm: string;
-  value: string;
-  /** Most characters. */
-  longest?: number;
-}
 
 const LONGEST = 100;
 
-export function AskName({ title, label, confirm, value, longest = LONGEST, close }: Props) {
+export function AskName({ title, label, confirm, value, longest = LONGEST, close }: DialogProps<"ask-name">) {
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current!.select(), []);
   const submit = () => {

@@ -5,19 +5,14 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { fullTime, timeLabel } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { withoutMarkup } from "../lib/markup.ts";
-import { type Api, messageOf } from "../net/api.ts";
+import { messageOf } from "../net/api.ts";
 import { type Branches, type BranchNode, readBranches } from "../net/branches_api.ts";
 import { type BranchRow, parentOf, rowsOf } from "../store/branch_rows.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Dialog } from "./dialog.tsx";
 
-interface Props extends DialogProps<string> {
-  api: Api;
-  instanceId: string;
-}
-
-export function BranchMap({ api, instanceId, close }: Props) {
+export function BranchMap({ api, instanceId, close }: DialogProps<"branch-map">) {
   const [found, setFound] = useState<Branches | null>(null);
   const [problem, setProblem] = useState("");
   useEffect(() => {

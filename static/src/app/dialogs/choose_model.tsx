@@ -2,16 +2,10 @@
 
 import { useRef } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
-import type { DialogProps } from "../store/dialogs.ts";
-import type { ModelFacts } from "../store/models.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Dialog } from "./dialog.tsx";
 
-interface Props extends DialogProps<string> {
-  models: readonly ModelFacts[];
-  current: string;
-}
-
-export function ChooseModel({ models, current, close }: Props) {
+export function ChooseModel({ models, current, close }: DialogProps<"choose-model">) {
   const select = useRef<HTMLSelectElement>(null);
   const others = models.filter(({ name }) => name !== current);
   return (

@@ -2,18 +2,10 @@
 
 import { useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Dialog } from "./dialog.tsx";
 
-interface Props extends DialogProps<{ id: string }> {
-  workspaces: readonly { id: string; name: string }[];
-  /** Its id; "" for none. */
-  current: string;
-  /** What the thread is called. */
-  thread: string;
-}
-
-export function ChooseWorkspace({ workspaces, current, thread, close }: Props) {
+export function ChooseWorkspace({ workspaces, current, thread, close }: DialogProps<"choose-workspace">) {
   const [chosen, choose] = useState(current);
   return (
     <Dialog

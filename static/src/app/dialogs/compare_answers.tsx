@@ -6,7 +6,7 @@ import { t } from "../lib/i18n.ts";
 import { messageOf } from "../net/api.ts";
 import type { App } from "../store/app.ts";
 import { Conversation } from "../store/conversation.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { OpenCalls } from "../store/open_calls.ts";
 import { fromPage } from "../store/path.ts";
 import { turnOf } from "../store/turn_sum.ts";
@@ -16,15 +16,6 @@ import { MessageParts } from "../ui/parts.tsx";
 import type { Parts } from "../ui/parts_context.ts";
 import { Reader } from "../ui/reader.ts";
 import { Dialog } from "./dialog.tsx";
-
-interface Props extends DialogProps<string> {
-  app: App;
-  instance: Instance;
-  /** The answers, the oldest first; each by its first message. */
-  ids: readonly string[];
-  /** The one that is shown. */
-  current: string;
-}
 
 type Answer = readonly Message[];
 
@@ -38,7 +29,7 @@ async function readAnswer(app: App, instanceId: string, id: string): Promise<Ans
   return messages.slice(from, end < 0 ? undefined : end);
 }
 
-export function CompareAnswers({ app, instance, ids, current, close }: Props) {
+export function CompareAnswers({ app, instance, ids, current, close }: DialogProps<"compare-answers">) {
   const at = ids.indexOf(current);
   const [pair, setPair] = useState<readonly string[]>(() => at > 0 ? [ids[at - 1], ids[at]] : [ids[0], ids[1]]);
   const context = useMemo(() => readingContext(app, instance), []);

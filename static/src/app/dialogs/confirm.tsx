@@ -1,19 +1,10 @@
 // A question that is answered by yes or no.
 
 import { useRef } from "preact/hooks";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Dialog } from "./dialog.tsx";
 
-interface Props extends DialogProps<{ isTicked: boolean }> {
-  title: string;
-  text: string;
-  confirm: string;
-  isDanger?: boolean;
-  /** Something that may be ticked besides. */
-  option?: string;
-}
-
-export function Confirm({ title, text, confirm, isDanger = false, option, close }: Props) {
+export function Confirm({ title, text, confirm, isDanger = false, option, close }: DialogProps<"confirm">) {
   const box = useRef<HTMLInputElement>(null);
   const button = <button type="submit" class={isDanger ? "button is-danger" : "button is-primary"}>{confirm}</button>;
   return (

@@ -3,8 +3,6 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { follow } from "../lib/store.ts";
-import { useApp } from "../ui/context.ts";
 import { t } from "../lib/i18n.ts";
 
 interface Props {
@@ -58,10 +56,4 @@ export function Dialog({ title, children, actions, onSubmit, close, isWide, isDa
       </form>
     </dialog>
   );
-}
-
-/** All open dialogs. */
-export function DialogHost() {
-  const { open } = follow(useApp().dialogs);
-  return <>{open.map(({ id, view: View, props }) => <View key={id} {...props} />)}</>;
 }

@@ -2,16 +2,11 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Dialog } from "./dialog.tsx";
 
 /** `continues`: the conversation goes on from the new version. */
-interface Props extends DialogProps<{ text: string; continues: boolean }> {
-  text: string;
-  isLast: boolean;
-}
-
-export function EditAnswer({ text, isLast, close }: Props) {
+export function EditAnswer({ text, isLast, close }: DialogProps<"edit-answer">) {
   const input = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     input.current!.setSelectionRange(0, 0);

@@ -2,8 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
-import type { Api } from "../net/api.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Dialog } from "./dialog.tsx";
 
 const FORMATS = [
@@ -13,16 +12,7 @@ const FORMATS = [
   ["librechat", "exports.librechat", "exports.librechat-has"],
 ] as const;
 
-interface Props extends DialogProps<true> {
-  api: Api;
-  /** Of the conversation; "" for all. */
-  sessionId: string;
-  title: string;
-  /** Of several conversations. */
-  ids?: readonly string[];
-}
-
-export function ExportConversations({ api, sessionId, title, ids = [], close }: Props) {
+export function ExportConversations({ api, sessionId, title, ids = [], close }: DialogProps<"export-conversations">) {
   const [format, setFormat] = useState<string>(FORMATS[0][0]);
   const address = sessionId ? api.exportAddress(sessionId, format) : api.exportAllAddress(format, ids);
   return (

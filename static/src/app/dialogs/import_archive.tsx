@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { type ArchiveImport, ArchivesApi } from "../net/archives_api.ts";
 import type { Api, Schemas } from "../net/api.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import type { Agent } from "../store/types.ts";
 import { Dialog } from "./dialog.tsx";
 import { type OwnExport, ownExport } from "./own_export.ts";
@@ -22,15 +22,7 @@ const KINDS = [
 ] as const;
 const IS_BUSY = new Set(["reading", "importing"]);
 
-interface Props extends DialogProps<{ id: string }> {
-  api: Api;
-  agents: readonly Agent[];
-  current: string;
-  /** Something was added to the list. */
-  onAdded: () => void;
-}
-
-export function ImportArchive({ api, agents, current, onAdded, close }: Props) {
+export function ImportArchive({ api, agents, current, onAdded, close }: DialogProps<"import-archive">) {
   const archives = useRef(new ArchivesApi(api)).current;
   const [limit, setLimit] = useState(0);
   const [row, setRow] = useState<ArchiveImport | null>(null);

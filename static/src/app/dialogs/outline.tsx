@@ -5,17 +5,10 @@ import { fullTime } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { withoutMarkup } from "../lib/markup.ts";
 import { type Api, messageOf } from "../net/api.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { fromPage } from "../store/path.ts";
 import { textOf } from "../store/text_of.ts";
 import { Dialog } from "./dialog.tsx";
-
-interface Props extends DialogProps<string> {
-  api: Api;
-  instanceId: string;
-  /** The message that is read now. */
-  current: string;
-}
 
 interface Asked {
   id: string;
@@ -45,7 +38,7 @@ async function readQuestions(api: Api, instanceId: string, take: (asked: Asked[]
   }
 }
 
-export function Outline({ api, instanceId, current, close }: Props) {
+export function Outline({ api, instanceId, current, close }: DialogProps<"outline">) {
   const [asked, setAsked] = useState<readonly Asked[]>([]);
   const [state, setState] = useState<"reading" | "all" | "cut">("reading");
   const [problem, setProblem] = useState("");

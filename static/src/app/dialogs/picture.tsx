@@ -3,22 +3,10 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Icon, IconButton } from "../ui/icon.tsx";
 
-export interface ShownPicture {
-  /** What is shown, and what is saved: the original. */
-  src: string;
-  href: string;
-  name: string;
-}
-
-interface Props extends DialogProps<never> {
-  pictures: readonly ShownPicture[];
-  first: number;
-}
-
-export function Picture({ pictures, first, close }: Props) {
+export function Picture({ pictures, first, close }: DialogProps<"picture">) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [at, setAt] = useState(first);
   const [isWhole, setWhole] = useState(true);

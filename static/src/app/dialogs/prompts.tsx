@@ -2,21 +2,15 @@
 
 import { useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
-import { type Api, messageOf } from "../net/api.ts";
-import { addPrompt, changePrompt, type SavedPrompt } from "../net/prompts_api.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import { messageOf } from "../net/api.ts";
+import { addPrompt, changePrompt } from "../net/prompts_api.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Dialog } from "./dialog.tsx";
-
-interface EditProps extends DialogProps<SavedPrompt> {
-  api: Api;
-  /** Without an id: a new one. */
-  prompt: Pick<SavedPrompt, "name" | "text"> & { id?: string };
-}
 
 const LONGEST_NAME = 60;
 const LONGEST_TEXT = 8_000;
 
-export function EditPrompt({ api, prompt, close }: EditProps) {
+export function EditPrompt({ api, prompt, close }: DialogProps<"edit-prompt">) {
   const name = useRef<HTMLInputElement>(null);
   const text = useRef<HTMLTextAreaElement>(null);
   const [problem, setProblem] = useState("");
@@ -63,13 +57,8 @@ export function EditPrompt({ api, prompt, close }: EditProps) {
   );
 }
 
-interface FillProps extends DialogProps<Record<string, string>> {
-  name: string;
-  places: readonly string[];
-}
-
 /** Tab goes from one place to the next. */
-export function FillPrompt({ name, places, close }: FillProps) {
+export function FillPrompt({ name, places, close }: DialogProps<"fill-prompt">) {
   const values = useRef<Record<string, string>>({});
   return (
     <Dialog

@@ -5,12 +5,11 @@ import { copyText } from "../lib/clipboard.ts";
 import { relativeTime } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
-import { type Api, messageOf } from "../net/api.ts";
+import { messageOf } from "../net/api.ts";
 import { type GivenRole, type Invitation, PeopleApi, type Person } from "../net/people_api.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { isOwn } from "../store/instances.ts";
 import type { People } from "../store/people.ts";
-import type { Instance } from "../store/types.ts";
 import { IconButton } from "../ui/icon.tsx";
 import { PersonMark } from "../ui/person_mark.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -23,16 +22,10 @@ const WORDS = {
   owner: "people.owner",
 } as const;
 
-interface Props extends DialogProps<true> {
-  api: Api;
-  people: People;
-  instance: Instance;
-}
-
 /** Runs a change, shows why it failed, and reads everything again. */
 type Run = (change: () => Promise<unknown>) => Promise<boolean>;
 
-export function Share({ api, people, instance, close }: Props) {
+export function Share({ api, people, instance, close }: DialogProps<"share">) {
   const own = isOwn(instance);
   const calls = useRef(new PeopleApi(api, instance.id)).current;
   const [problem, setProblem] = useState("");

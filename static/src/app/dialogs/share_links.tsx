@@ -3,12 +3,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { copyText } from "../lib/clipboard.ts";
 import { t } from "../lib/i18n.ts";
-import { type Api, messageOf } from "../net/api.ts";
+import { messageOf } from "../net/api.ts";
 import { type ShareLink, SharesApi, type Ticks } from "../net/shares_api.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { titleOf } from "../store/instances.ts";
 import { textOf } from "../store/text_of.ts";
-import type { Instance, Message } from "../store/types.ts";
+import type { Message } from "../store/types.ts";
 import { ShareList } from "../ui/share_list.tsx";
 import { Dialog } from "./dialog.tsx";
 
@@ -18,14 +18,7 @@ const NOTHING: Ticks = { tools: false, files: false, reasoning: false };
 const TICKS = ["tools", "files", "reasoning"] as const;
 const LABELS = { tools: "sharing.tools", files: "sharing.files", reasoning: "sharing.reasoning" } as const;
 
-interface Props extends DialogProps<true> {
-  api: Api;
-  instance: Instance;
-  /** Where a new link ends. */
-  message?: Message;
-}
-
-export function ShareLinks({ api, instance, message, close }: Props) {
+export function ShareLinks({ api, instance, message, close }: DialogProps<"share-links">) {
   const calls = useRef(new SharesApi(api)).current;
   const [links, setLinks] = useState<readonly ShareLink[]>([]);
   const [ticks, setTicks] = useState(NOTHING);

@@ -1,7 +1,7 @@
 // The list of keys.
 
 import { type MessageKey, t } from "../lib/i18n.ts";
-import type { DialogProps } from "../store/dialogs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Dialog } from "./dialog.tsx";
 
 interface Shortcut {
@@ -25,7 +25,7 @@ const SHORTCUTS: readonly Shortcut[] = [
 
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
-export function Shortcuts({ close }: DialogProps<never>) {
+export function Shortcuts({ close }: DialogProps<"shortcuts">) {
   return (
     <Dialog title={t("keys.title")} close={close}>
       <dl class="shortcuts">

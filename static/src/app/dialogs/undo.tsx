@@ -6,21 +6,14 @@ import { diffLines } from "../lib/diff.ts";
 import { type MessageKey, t } from "../lib/i18n.ts";
 import { withoutTricks } from "../lib/readable.ts";
 import type { UndoEffect, UndoFile, UndoPreview } from "../net/undo_api.ts";
-import type { DialogProps } from "../store/dialogs.ts";
-import { chosenOf, isSomething, type UndoChoice } from "../store/undo_verbs.ts";
+import type { DialogProps } from "../store/dialog_kinds.ts";
+import { chosenOf, isSomething } from "../store/undo_verbs.ts";
 import { DiffView } from "../ui/diff.tsx";
 import { Dialog } from "./dialog.tsx";
 
-interface Props extends DialogProps<UndoChoice> {
-  preview: UndoPreview;
-  isRedo: boolean;
-  /** Run the compensation of one effect. Null where there are none to undo. */
-  undoEffect: ((effect: UndoEffect) => Promise<void>) | null;
-}
-
 const FATES = { created: "undo.created", updated: "undo.updated", deleted: "undo.deleted" } as const;
 
-export function Undo({ preview, isRedo, undoEffect, close }: Props) {
+export function Undo({ preview, isRedo, undoEffect, close }: DialogProps<"undo">) {
   const [files, setFiles] = useState(true);
   const [messages, setMessages] = useState(preview.leaf_id !== null);
   const [overwritten, setOverwritten] = useState<ReadonlySet<number>>(new Set());

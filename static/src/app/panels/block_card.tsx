@@ -43,8 +43,7 @@ export function BlockCard({ block, store, changed, placeId = "panel-memory" }: P
     return "";
   };
   const remove = async () => {
-    const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    const answer = await dialogs.ask(load, {
+    const answer = await dialogs.ask("confirm", {
       title: t("memory.delete-block-title", { label }),
       text: t("memory.delete-text"),
       option: t("memory.delete-history-too"),

@@ -116,8 +116,7 @@ function Body({ entry, store, isWritable, write, remove }: RowProps) {
   const editButton = useReturnFocus<HTMLButtonElement>(isEditing);
   const label = entry.title || entry.key;
   const ask = async () => {
-    const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    const isSure = await dialogs.ask(load, {
+    const isSure = await dialogs.ask("confirm", {
       title: t("memory.delete-entry-title", { label }),
       text: t("memory.delete-entry-text"),
       confirm: t("common.delete"),

@@ -87,8 +87,7 @@ function RemoveButton(
 ) {
   const { dialogs } = useApp();
   const remove = async () => {
-    const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    const isSure = await dialogs.ask(load, {
+    const isSure = await dialogs.ask("confirm", {
       title: t("extensions.remove-title", { name: extension.name }),
       text: t("extensions.remove-text"),
       confirm: t("extensions.remove"),

@@ -92,8 +92,7 @@ function Verbs({ background: { api }, fiber, attempt: { attempt, isBusy } }: Ver
   const { id } = fiber;
   const name = nameOfFiber(fiber).slice(0, 60);
   const asked = async (question: Question, verb: () => Promise<unknown>) => {
-    const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    if (await dialogs.ask(load, question)) await attempt(verb);
+    if (await dialogs.ask("confirm", question)) await attempt(verb);
   };
   const stop = () => {
     const question = { title: t("background.stop-title", { name }), text: t("background.stop-text") };

@@ -8,8 +8,6 @@ import { FileText } from "../store/file_text.ts";
 import type { FileUploads } from "../store/file_uploads.ts";
 
 const LONGEST_PATH = 1_000;
-const dialogs = () => import("../dialogs/all.ts");
-
 interface Needs {
   app: App;
   instanceId: string;
@@ -55,8 +53,7 @@ export class FileActions {
 
   /** Resolves to the new path; "" where it stays. */
   async move(entry: FileEntry): Promise<string> {
-    const load = async () => (await dialogs()).AskName;
-    const target = await this.#app.dialogs.ask(load, {
+    const target = await this.#app.dialogs.ask("ask-name", {
       title: t("files.move-title", { name: entry.name }),
       label: t("files.new-path"),
       confirm: t("common.rename"),
@@ -75,8 +72,7 @@ export class FileActions {
   /** Resolves to whether it is gone. */
   async remove(entry: Pick<FileEntry, "name" | "path" | "kind">): Promise<boolean> {
     const text = t(entry.kind === "directory" ? "files.delete-directory-text" : "files.delete-text");
-    const load = async () => (await dialogs()).Confirm;
-    const isSure = await this.#app.dialogs.ask(load, {
+    const isSure = await this.#app.dialogs.ask("confirm", {
       title: t("files.delete-title", { name: entry.name }),
       text,
       confirm: t("common.delete"),
@@ -141,8 +137,7 @@ export class FileActions {
     this.#stored(path, this.#api.writeText(path, text, version, options));
 
   async askReplace(name: string, areMore: boolean): Promise<{ replaces: boolean; isForAll: boolean }> {
-    const load = async () => (await dialogs()).Confirm;
-    const answer = await this.#app.dialogs.ask(load, {
+    const answer = await this.#app.dialogs.ask("confirm", {
       title: t("files.replace-title", { name }),
       text: t("files.replace-text"),
       confirm: t("files.replace"),
@@ -161,8 +156,7 @@ export class FileActions {
 
   /** Whether the person gives up what is not saved. */
   async discards(): Promise<boolean> {
-    const load = async () => (await dialogs()).Confirm;
-    return await this.#app.dialogs.ask(load, {
+    return await this.#app.dialogs.ask("confirm", {
       title: t("files.discard-title"),
       text: t("files.discard-text"),
       confirm: t("files.discard"),
@@ -171,8 +165,7 @@ export class FileActions {
   }
 
   async #askName(title: string, value: string): Promise<string | null> {
-    const load = async () => (await dialogs()).AskName;
-    return await this.#app.dialogs.ask(load, {
+    return await this.#app.dialogs.ask("ask-name", {
       title,
       label: t("files.address"),
       confirm: t("files.make"),

@@ -15,7 +15,7 @@ import { useApp } from "../ui/context.ts";
 import { Icon, IconButton } from "../ui/icon.tsx";
 import { Lines } from "../ui/lines.tsx";
 import type { FileActions } from "./file_actions.ts";
-import type { ShownPicture } from "../dialogs/picture.tsx";
+import type { ShownPicture } from "../store/dialog_kinds.ts";
 import { FilePreview } from "./file_preview.tsx";
 import { FileVersions } from "./file_versions.tsx";
 import { FileEditor } from "./file_editor.tsx";
@@ -168,8 +168,7 @@ function Content(props: ContentProps) {
 /** A picture that a press shows over the whole page. */
 function Enlargeable(picture: ShownPicture) {
   const { dialogs } = useApp();
-  const enlarge = () =>
-    dialogs.ask(async () => (await import("../dialogs/all.ts")).Picture, { pictures: [picture], first: 0 });
+  const enlarge = () => dialogs.ask("picture", { pictures: [picture], first: 0 });
   const { src, name } = picture;
   return (
     <button type="button" class="picture-button" aria-label={t("pictures.enlarge", { name })} onClick={enlarge}>

@@ -93,8 +93,7 @@ function About({ reading, sessionId, summary }: AboutProps) {
     }
   };
   const remove = async () => {
-    const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    const isSure = await dialogs.ask(load, {
+    const isSure = await dialogs.ask("confirm", {
       title: t("panel.delete-overview-title"),
       text: t("panel.delete-overview-text"),
       confirm: t("common.delete"),

@@ -49,8 +49,7 @@ function Verbs({ schedules: { api }, schedule, attempt: { attempt, isBusy }, clo
   const { dialogs } = useApp();
   const { id, status } = schedule;
   const remove = async () => {
-    const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    const isSure = await dialogs.ask(load, {
+    const isSure = await dialogs.ask("confirm", {
       title: t("schedules.delete-title", { name: nameOf(schedule).slice(0, 60) }),
       text: t("schedules.delete-text"),
       confirm: t("schedules.delete"),

@@ -78,8 +78,7 @@ interface VerbsProps extends Props {
 function Verbs({ tools: { api }, server, attempt: { attempt, isBusy }, close }: VerbsProps) {
   const { dialogs } = useApp();
   const remove = async () => {
-    const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    const isSure = await dialogs.ask(load, {
+    const isSure = await dialogs.ask("confirm", {
       title: t("servers.remove-title", { name: server.name }),
       text: t("servers.remove-text"),
       confirm: t("servers.remove"),
@@ -180,8 +179,7 @@ interface TrustProps {
 function Trust({ server, isBusy, change }: TrustProps) {
   const { dialogs } = useApp();
   const trust = async () => {
-    const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    const isSure = await dialogs.ask(load, {
+    const isSure = await dialogs.ask("confirm", {
       title: t("servers.trust-title", { name: server.name }),
       text: t("servers.trust-text"),
       confirm: t("servers.trust"),

@@ -83,6 +83,5 @@ interface Question {
 
 /** Ask before something that cannot be undone. */
 export async function isSure({ dialogs }: App, question: Question): Promise<boolean> {
-  const load = async () => (await import("../dialogs/all.ts")).Confirm;
-  return await dialogs.ask(load, { ...question, isDanger: true }) !== null;
+  return await dialogs.ask("confirm", { ...question, isDanger: true }) !== null;
 }

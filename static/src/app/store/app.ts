@@ -21,7 +21,7 @@ import { Conversation } from "./conversation.ts";
 import { Conversations } from "./conversations.ts";
 import { Deciding } from "./deciding.ts";
 import type { Delegated } from "./delegated.ts";
-import { Dialogs } from "./dialogs.ts";
+import { Dialogs, type DialogViews } from "./dialogs.ts";
 import { FilesPlace } from "./files_place.ts";
 import { Histories } from "./histories.ts";
 import { fromInstance, isOwn, pathOf } from "./instances.ts";
@@ -65,7 +65,7 @@ export class App extends Store {
   readonly notices = new Notices();
   readonly limits = new Limits();
   readonly announcer = new Announcer();
-  readonly dialogs = new Dialogs();
+  readonly dialogs: Dialogs;
   readonly connection = new Connection();
   readonly list: ConversationList;
   readonly search: Search;
@@ -110,9 +110,11 @@ export class App extends Store {
   #unfollow = () => {};
   #endAnswer: (() => void) | null = null; // of the shown conversation
 
-  constructor(boot: Boot) {
+  /** `dialogs` loads the views of what is asked. */
+  constructor(boot: Boot, dialogs: () => Promise<DialogViews>) {
     super();
     this.boot = boot;
+    this.dialogs = new Dialogs(dialogs);
     this.personName = boot.name || boot.user;
     this.agents = boot.agents.filter((agent) => agent.is_listed);
     this.api = new Api(boot.urls.api);
@@ -317,8 +319,7 @@ export class App extends Store {
 
   /** The list of keys. */
   showShortcuts(): void {
-    const load = async () => (await import("../dialogs/all.ts")).Shortcuts;
-    this.dialogs.ask(load, {});
+    this.dialogs.ask("shortcuts", {});
   }
 
   setFinding(isFinding: boolean): void {
@@ -415,7 +416,7 @@ export class App extends Store {
     });
     let runs: Promise<Delegated> | null = null;
     events.on("run", (frame) => {
-      runs ??= pending(import("../ui/later.ts")).then((views) => views.openDelegated(this.api, conversation));
+      runs ??= pending(import("./delegated.ts")).then(({ openDelegated }) => openDelegated(this.api, conversation));
       runs.then((found) => found.take(frame), () => runs = null); // they come again with the next line
     });
     events.on("spoken-end", ({ outcome }) => this.#onEnd(conversation, outcome));
@@ -455,9 +456,8 @@ export class App extends Store {
 
   /** Show who is in the conversation, and let its owner change it. */
   async share(): Promise<void> {
-    const load = async () => (await import("../dialogs/all.ts")).Share;
-    const { api, people, notices } = this;
-    await this.dialogs.ask(load, { api, people, instance: this.conversation.instance, fail: notices.fail });
+    const { api, people } = this;
+    await this.dialogs.ask("share", { api, people, instance: this.conversation.instance });
   }
 
   stop(): void {

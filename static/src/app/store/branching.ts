@@ -38,8 +38,7 @@ export class Branching {
   async editAnswer(message: Message): Promise<void> {
     const { api, composer, conversation, dialogs, notices, announcer } = this.#app;
     const isLast = conversation.messages.at(-1) === message && !conversation.hasNewer;
-    const load = async () => (await import("../dialogs/all.ts")).EditAnswer;
-    const wanted = await dialogs.ask(load, { text: textOf(message), isLast });
+    const wanted = await dialogs.ask("edit-answer", { text: textOf(message), isLast });
     if (!wanted) return;
     try {
       await api.editAnswer(conversation.instance.id, message.id, wanted.text, wanted.continues);

@@ -25,8 +25,7 @@ export class Conversations {
 
   async rename(item: Instance): Promise<void> {
     const { dialogs } = this.#app;
-    const load = async () => (await import("../dialogs/all.ts")).AskName;
-    const title = await dialogs.ask(load, {
+    const title = await dialogs.ask("ask-name", {
       title: t("conversation.rename-title"),
       label: t("conversation.name"),
       confirm: t("common.rename"),
@@ -94,8 +93,7 @@ export class Conversations {
 
   /** Ask whether a conversation is to go for good. */
   async isSureToDelete(title: string): Promise<boolean> {
-    const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    const isSure = await this.#app.dialogs.ask(load, {
+    const isSure = await this.#app.dialogs.ask("confirm", {
       title: t("conversation.delete-title"),
       text: t("conversation.delete-text", { title }),
       confirm: t("common.delete"),
@@ -107,8 +105,7 @@ export class Conversations {
   /** Leave another's conversation. */
   async leave(item: Instance): Promise<void> {
     const { api, conversation, dialogs, list, notices } = this.#app;
-    const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    const isSure = await dialogs.ask(load, {
+    const isSure = await dialogs.ask("confirm", {
       title: t("conversation.leave-title"),
       text: t("conversation.leave-text", { title: titleOf(item) }),
       confirm: t("conversation.leave"),

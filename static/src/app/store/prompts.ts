@@ -35,16 +35,14 @@ export const prompts = new Prompts();
 export async function usePrompt({ composer, dialogs }: App, { name, text }: SavedPrompt): Promise<void> {
   const places = placesOf(text);
   if (!places.length) return composer.fill(text);
-  const load = async () => (await import("../dialogs/all.ts")).FillPrompt;
-  const values = await dialogs.ask(load, { name, places });
+  const values = await dialogs.ask("fill-prompt", { name, places });
   if (values) composer.fill(filled(text, values));
   else composer.focus();
 }
 
 /** Make one, or change it; resolves to it, or to null where the person did not. */
 export async function editPrompt(app: App, prompt: Pick<SavedPrompt, "name" | "text"> & { id?: string }) {
-  const load = async () => (await import("../dialogs/all.ts")).EditPrompt;
-  const saved = await app.dialogs.ask(load, { api: app.api, prompt });
+  const saved = await app.dialogs.ask("edit-prompt", { api: app.api, prompt });
   if (saved) prompts.keep(saved);
   return saved;
 }

@@ -78,9 +78,8 @@ export class Selection extends Store {
   /** Ask for a format, and save them as one file. */
   async save(): Promise<void> {
     const { api, dialogs } = this.#app;
-    const load = async () => (await import("../dialogs/all.ts")).ExportConversations;
     const ids = this.#taken();
-    if (await dialogs.ask(load, { api, sessionId: "", title: "", ids })) this.clear();
+    if (await dialogs.ask("export-conversations", { api, sessionId: "", title: "", ids })) this.clear();
   }
 
   #taken = (): string[] => [...this.ids].slice(0, MOST);

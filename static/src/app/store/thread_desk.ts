@@ -1,6 +1,7 @@
 // The threads of one agent and the workspaces that they work on: which is which, and the verbs on both. Every verb is one of the
 // agent's methods, so that its other clients learn of it.
 
+import "../messages/later.ts"; // its texts come with it
 import { t } from "../lib/i18n.ts";
 import { Store } from "../lib/store.ts";
 import type { App } from "./app.ts";
@@ -28,8 +29,6 @@ interface Entry {
   isApart?: boolean;
   isDanger?: boolean;
 }
-
-const dialogs = () => import("../dialogs/all.ts");
 
 export class ThreadDesk extends Store {
   readonly rootId: string;
@@ -133,9 +132,12 @@ export class ThreadDesk extends Store {
 
   /** Choose the workspace that a thread works on, or none. */
   async move(item: Instance): Promise<void> {
-    const load = async () => (await dialogs()).ChooseWorkspace;
     const current = this.workspaceOf(item)?.id ?? "";
-    const answer = await this.#app.dialogs.ask(load, { workspaces: this.workspaces, current, thread: titleOf(item) });
+    const answer = await this.#app.dialogs.ask("choose-workspace", {
+      workspaces: this.workspaces,
+      current,
+      thread: titleOf(item),
+    });
     if (answer !== null && answer.id !== current) await this.work(item, answer.id);
   }
 
@@ -193,14 +195,12 @@ export class ThreadDesk extends Store {
   }
 
   #ask(title: TextKey, label: TextKey, confirm: TextKey, value: string): Promise<string | null> {
-    const load = async () => (await dialogs()).AskName;
-    return this.#app.dialogs.ask(load, { title: t(title), label: t(label), confirm: t(confirm), value });
+    return this.#app.dialogs.ask("ask-name", { title: t(title), label: t(label), confirm: t(confirm), value });
   }
 
   async #confirm(title: TextKey, text: string): Promise<boolean> {
-    const load = async () => (await dialogs()).Confirm;
     const given = { title: t(title), text, confirm: t("common.delete"), isDanger: true };
-    return await this.#app.dialogs.ask(load, given) !== null;
+    return await this.#app.dialogs.ask("confirm", given) !== null;
   }
 }
 

@@ -8,7 +8,7 @@ import { fromInstance, titleOf } from "./instances.ts";
 import type { ThreadDesk } from "./thread_desk.ts";
 import type { Instance } from "./types.ts";
 
-const load = () => pending(import("../ui/later.ts"));
+const load = () => pending(import("./thread_desk.ts"));
 
 export class ThreadPlace extends Store {
   /** The conversation of the agent that keeps the threads; "" where one is elsewhere. */
@@ -42,9 +42,9 @@ export class ThreadPlace extends Store {
     this.desk = null;
     this.changed();
     if (!rootId) return;
-    load().then((views) => {
+    load().then(({ openDesk }) => {
       if (this.rootId !== rootId || this.desk) return;
-      this.desk = views.openDesk(this.#app, rootId);
+      this.desk = openDesk(this.#app, rootId);
       this.changed();
     }, () => this.rootId = ""); // the next conversation tries again
   }

@@ -1,5 +1,6 @@
 // What an undo and a redo do, from the question to the page afterwards. Loaded when one is asked for. No DOM in here.
 
+import "../messages/later.ts"; // its texts come with it
 import { t } from "../lib/i18n.ts";
 import { type Revert, UndoApi, type UndoFile, type UndoPreview } from "../net/undo_api.ts";
 import type { App } from "./app.ts";
@@ -31,9 +32,8 @@ export async function askUndo(app: App, turnId: string): Promise<void> {
   if (!id) return notices.show(t("undo.nothing-to-undo"));
   try {
     const preview = await api.preview(id);
-    const load = async () => (await import("../dialogs/all.ts")).Undo;
     const undoEffect = async (effect: { turn_id: string; id: number }) => void await api.effect(id, effect.id);
-    const choice = await dialogs.ask(load, { preview, isRedo: false, undoEffect });
+    const choice = await dialogs.ask("undo", { preview, isRedo: false, undoEffect });
     if (!choice) return;
     const { revert, left } = await api.undo(id, choice);
     settle(app, revert, left, revert.includes_messages ? preview.question : "");
@@ -54,8 +54,7 @@ export async function redo(app: App): Promise<void> {
     }
     let overwrite: UndoChoice["overwrite"] = [];
     if (preview.conflict_count + preview.left_count > 0 || preview.is_busy) {
-      const load = async () => (await import("../dialogs/all.ts")).Undo;
-      const choice = await dialogs.ask(load, { preview, isRedo: true, undoEffect: null });
+      const choice = await dialogs.ask("undo", { preview, isRedo: true, undoEffect: null });
       if (!choice) return;
       overwrite = choice.overwrite;
     }

@@ -43,7 +43,7 @@ export class Undoing extends Store {
 
   async #verbs() {
     try {
-      return await import("../ui/later.ts");
+      return await import("./undo_verbs.ts");
     } catch (error) {
       this.#app.notices.fail(error); // a page without a network
     }

@@ -20,9 +20,8 @@ export function speak(app: App, text: string): void {
 /** Another answer, of a model that the person chooses: the conversation goes on with it. */
 export async function askAnotherModel(app: App, conversation: Conversation, message: Message): Promise<void> {
   const { instance } = conversation;
-  const load = async () => (await import("../dialogs/all.ts")).ChooseModel;
   const current = instance.modelChoice?.model || instance.model;
-  const model = await app.dialogs.ask(load, { models: app.models.of(instance.agent), current });
+  const model = await app.dialogs.ask("choose-model", { models: app.models.of(instance.agent), current });
   if (!model) return;
   try {
     await app.models.choose(conversation, { ...NO_CHOICE, ...instance.modelChoice, model });
@@ -36,8 +35,7 @@ export async function askAnotherModel(app: App, conversation: Conversation, mess
 export async function compareAnswers(app: App, conversation: Conversation, message: Message): Promise<void> {
   const { instance } = conversation;
   const { id, siblings } = message;
-  const load = async () => (await import("../dialogs/all.ts")).CompareAnswers;
-  const chosen = await app.dialogs.ask(load, { app, instance, ids: siblings, current: id });
+  const chosen = await app.dialogs.ask("compare-answers", { app, instance, ids: siblings, current: id });
   if (!chosen) return;
   try {
     await conversation.selectSibling(chosen);
@@ -51,8 +49,7 @@ export async function compareAnswers(app: App, conversation: Conversation, messa
 
 /** See where the conversation forks, and go to the message that the person chooses. */
 export async function showBranches(app: App, id: string): Promise<void> {
-  const load = async () => (await import("../dialogs/all.ts")).BranchMap;
-  const messageId = await app.dialogs.ask(load, { api: app.api, instanceId: id });
+  const messageId = await app.dialogs.ask("branch-map", { api: app.api, instanceId: id });
   if (messageId) await app.open(id, { place: { messageId, sessionId: "" } });
 }
 
@@ -63,8 +60,7 @@ export async function pressFeedback(app: App, feedback: Feedback, messageId: str
   try {
     if (feedback.of(messageId)?.is_good === isGood) return await feedback.set(messageId, null);
     await feedback.set(messageId, { is_good: isGood, reason: "" });
-    const load = async () => (await import("../dialogs/all.ts")).AskName;
-    const reason = await app.dialogs.ask(load, {
+    const reason = await app.dialogs.ask("ask-name", {
       title: t("feedback.title"),
       label: t(isGood ? "feedback.reason" : "feedback.reason-bad"),
       confirm: t("feedback.send"),

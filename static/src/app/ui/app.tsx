@@ -1,12 +1,12 @@
 // The frame of the page: the list, what is read, the panel, and what lies over all of them.
 
 import { useEffect, useLayoutEffect } from "preact/hooks";
-import { DialogHost } from "../dialogs/dialog.tsx";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { Badge } from "./badge.tsx";
 import { useApp } from "./context.ts";
 import { ConversationView } from "./conversation_view.tsx";
+import { DialogHost } from "./dialog_host.tsx";
 import { bindKeys } from "./keys.ts";
 import { lazy } from "./lazy.tsx";
 import { NARROW, useMedia } from "./media.ts";

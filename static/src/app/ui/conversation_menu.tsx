@@ -47,16 +47,14 @@ function memberEntries(app: App, item: Instance, find?: () => void): MenuEntry[]
 
 /** Make links for readers, and take them back. A new one ends at `message`, else at the end of what is shown. */
 export async function shareLinks({ api, dialogs }: App, instance: Instance, message?: Message): Promise<void> {
-  const load = async () => (await import("../dialogs/all.ts")).ShareLinks;
-  await dialogs.ask(load, { api, instance, message });
+  await dialogs.ask("share-links", { api, instance, message });
 }
 
 /** What one can do with the conversation that is open. */
 function openEntries(app: App, { id }: Instance, find: () => void): MenuEntry[] {
   const outline = async () => {
-    const load = async () => (await import("../dialogs/all.ts")).Outline;
     const current = app.reveal?.messageId ?? "";
-    const messageId = await app.dialogs.ask(load, { api: app.api, instanceId: id, current });
+    const messageId = await app.dialogs.ask("outline", { api: app.api, instanceId: id, current });
     if (messageId) await app.open(id, { place: { messageId, sessionId: "" } });
   };
   const branches = async () => (await pending(import("./later.ts"))).showBranches(app, id);
@@ -76,6 +74,5 @@ function exportEntries(app: App, item: Instance): MenuEntry[] {
 
 /** Ask for a format, and save a history in it; "" saves all conversations. */
 export async function exportConversations({ api, dialogs }: App, sessionId = "", title = ""): Promise<void> {
-  const load = async () => (await import("../dialogs/all.ts")).ExportConversations;
-  await dialogs.ask(load, { api, sessionId, title });
+  await dialogs.ask("export-conversations", { api, sessionId, title });
 }

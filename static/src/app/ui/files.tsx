@@ -23,7 +23,7 @@ export function Files({ parts, base }: { parts: readonly FilePart[]; base: strin
     const pictures = parts.flatMap((each) => pictureOf(each, base) ?? []);
     const first = pictures.findIndex(({ href }) => href === part.url);
     const link = event.currentTarget as HTMLElement;
-    app.dialogs.ask(async () => (await import("../dialogs/all.ts")).Picture, { pictures, first })
+    app.dialogs.ask("picture", { pictures, first })
       .then(() => setTimeout(() => link.focus())); // once the dialog is gone
   };
   return (

@@ -87,8 +87,7 @@ function Row({ app, history, close }: { app: App; history: History; close: () =>
 }
 
 async function askName(app: App, title: string, confirm: string, value: string): Promise<string | null> {
-  const load = async () => (await import("../dialogs/all.ts")).AskName;
-  return await app.dialogs.ask(load, { title, label: t("histories.history-name"), confirm, value });
+  return await app.dialogs.ask("ask-name", { title, label: t("histories.history-name"), confirm, value });
 }
 
 async function create(app: App): Promise<void> {
@@ -102,8 +101,7 @@ async function rename(app: App, history: History): Promise<void> {
 }
 
 async function remove(app: App, history: History): Promise<void> {
-  const load = async () => (await import("../dialogs/all.ts")).Confirm;
-  const isSure = await app.dialogs.ask(load, {
+  const isSure = await app.dialogs.ask("confirm", {
     title: t("histories.history-delete-title"),
     text: t("histories.history-delete-text", { name: nameOf(history) }),
     confirm: t("common.delete"),

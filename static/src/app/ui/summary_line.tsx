@@ -62,8 +62,7 @@ function Inside({ context: { app, conversation, reader }, compaction, isUsed }: 
     );
   }
   const undo = async () => {
-    const load = async () => (await import("../dialogs/all.ts")).Confirm;
-    const isSure = await app.dialogs.ask(load, {
+    const isSure = await app.dialogs.ask("confirm", {
       title: t("summaries.undo-title"),
       text: t("summaries.undo-text", { count: compaction.message_count }),
       confirm: t("common.undo"),

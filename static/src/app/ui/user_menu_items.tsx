@@ -50,8 +50,7 @@ export function UserMenuItems({ close }: { close: () => void }) {
 /** Ask for an export, of this product or of another one. */
 async function importArchive(app: App): Promise<void> {
   const { agents, api, conversation, dialogs, list } = app;
-  const load = async () => (await import("../dialogs/all.ts")).ImportArchive;
-  const made = await dialogs.ask(load, {
+  const made = await dialogs.ask("import-archive", {
     api,
     agents,
     current: conversation.instance.agent,

@@ -44,10 +44,9 @@ function Job({ context: { app, conversation }, part, jobId }: Props & { jobId: s
     app.panel.open("background");
   };
   const stop = async () => {
-    const load = async () => (await import("../../dialogs/all.ts")).Confirm;
     const title = t("background.stop-title", { name: nameOfFiber(job).slice(0, 60) });
     const question = { title, text: t("background.stop-text"), confirm: t("background.stop"), isDanger: true };
-    if (!await app.dialogs.ask(load, question)) return;
+    if (!await app.dialogs.ask("confirm", question)) return;
     await api.cancel(job.id).catch(() => undefined); // how it stands is read anew, whatever came of it
     await reading.again();
   };
