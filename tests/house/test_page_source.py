@@ -1,4 +1,4 @@
-"""The source of the page: small files, no circle of imports, functions within the linter's bound."""
+"""The source of the page: small files, layers, no circle of imports, functions within the linter's bound."""
 
 import json
 import re
@@ -8,6 +8,20 @@ from tests.house.repository import ROOT, Finding, circles, committed, judge
 
 SOURCES = "static/src/app/"
 GENERATED = {"static/src/app/net/openapi.d.ts"}
+LAYERS = (
+    {"lib", "messages"},
+    {"net", "preview"},
+    {"store"},
+    {"ui"},
+    {"panels", "dialogs"},
+    {"settings"},
+    {"later"},
+)
+"""Folders of the page, the lowest first. A file takes from its own folder and from those below; entries from all."""
+SWITCHBOARDS = {"ui/later.ts": "later"}
+"""Files that belong to another layer than their folder's."""
+_IMPORTS = re.compile(r'^(?:import|export)\s[^;]*?\bfrom\s+"(\.[^"]+)"|^import\s+"(\.[^"]+)"', re.MULTILINE)
+_LATER = re.compile(r'\bimport\(\s*"(\.[^"]+)"')
 _VALUES = re.compile(
     r'^(?:import|export)\s+(?!type\b)([^;]*?)\bfrom\s+"(\.[^"]+)";|^import\s+"(\.[^"]+)";', re.MULTILINE
 )
@@ -41,6 +55,60 @@ def imported(path: str, text: str) -> set[str]:
         if alone or any(not name.startswith("type ") for name in listed):
             taken.add(str(_resolved(PurePosixPath(path).parent, alone or source)))
     return taken
+
+
+def test_files_of_the_page_take_from_lower_layers_only() -> None:
+    """Types count as well. What a view loads when it is needed may stand above it in `later` alone."""
+    found = [problem for path in scripts() for problem in upward(path.removeprefix(SOURCES), _read(path))]
+    assert found == []
+
+
+def upward(path: str, text: str) -> list[str]:
+    """What a file takes from a layer above its own, or from another folder of the same layer."""
+    folder = PurePosixPath(path).parent
+    at_once = [str(_resolved(folder, first or alone)) for first, alone in _IMPORTS.findall(text)]
+    when_needed = [str(_resolved(folder, source)) for source in _LATER.findall(text)]
+    may_load = _level(path) > _level("store/")  # the state names no view
+    taken = [*at_once, *(name for name in when_needed if not (may_load and _layer(name) == "later"))]
+    return [f"{path} takes {name}" for name in taken if not _may_take(path, name)]
+
+
+def _layer(path: str) -> str:
+    return SWITCHBOARDS.get(path, path.partition("/")[0])
+
+
+def _level(path: str) -> int:
+    """Entries, which lie in no folder, are above all."""
+    return next((level for level, folders in enumerate(LAYERS) if _layer(path) in folders), len(LAYERS))
+
+
+def _may_take(path: str, name: str) -> bool:
+    shares = _layer(path) == _layer(name) or {_layer(path), _layer(name)} == {"lib", "messages"}
+    return shares or _level(name) < _level(path)
+
+
+def test_every_folder_of_the_page_has_a_layer() -> None:
+    folders = {path.removeprefix(SOURCES).partition("/")[0] for path in scripts() if "/" in path.removeprefix(SOURCES)}
+    assert folders == set().union(*LAYERS)
+
+
+def test_what_a_file_takes_from_above_is_found() -> None:
+    lines = [
+        'import type { App } from "../store/app.ts";',
+        'export { View } from "../ui/view.tsx";',
+        'import {\n  t,\n} from "../lib/i18n.ts";',
+        'const dialogs = () => import("../later/dialogs.ts");',
+    ]
+    text = "\n".join(lines)
+    assert upward("net/api.ts", text) == [
+        "net/api.ts takes store/app.ts",
+        "net/api.ts takes ui/view.tsx",
+        "net/api.ts takes later/dialogs.ts",
+    ]
+    assert upward("ui/page.tsx", text) == []
+    assert upward("store/app.ts", text) == ["store/app.ts takes ui/view.tsx", "store/app.ts takes later/dialogs.ts"]
+    assert upward("panels/a.tsx", 'import "../dialogs/b.tsx";') == ["panels/a.tsx takes dialogs/b.tsx"]
+    assert upward("main.tsx", text.replace("../", "./")) == []
 
 
 def _resolved(folder: PurePosixPath, source: str) -> PurePosixPath:
