@@ -32,7 +32,7 @@ export function InstructionsBody({ text }: { text: string }) {
       <p class="muted">
         <FollowLink
           href={app.router.address({ page: "settings", section: "instructions" })}
-          go={() => app.showSettings("instructions")}
+          go={() => app.place.showSettings("instructions")}
         >
           {t("panel.change-instructions")}
         </FollowLink>

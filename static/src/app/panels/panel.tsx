@@ -10,7 +10,8 @@ import { NARROW, useMedia } from "../ui/media.ts";
 import { GROUPS, type PanelEntry, panelOf, type PanelProps, panelsOf } from "./registry.ts";
 
 export function Panel() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const panel = follow(app.panel);
   const { conversation } = app;
   const element = useRef<HTMLElement>(null);

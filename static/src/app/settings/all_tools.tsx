@@ -22,7 +22,7 @@ export function ToolsSection() {
         <FollowLink
           class="button"
           href={app.router.address({ page: "settings", section: "rules" })}
-          go={() => app.showSettings("rules")}
+          go={() => app.place.showSettings("rules")}
         >
           {t("account.tools-rules")}
         </FollowLink>
@@ -41,7 +41,7 @@ function Place({ id, title, ofSite = false }: { id: string; title: string; ofSit
     <p>
       <FollowLink
         href={app.router.address({ page: "conversation", id, place: null })}
-        go={() => app.open(id, { place: null, isPushed: true })}
+        go={() => app.place.open(id, { place: null, isPushed: true })}
       >
         {t("account.in-one", { title: withoutTricks(title) || t("account.untitled") })}
       </FollowLink>

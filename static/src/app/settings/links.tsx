@@ -37,7 +37,7 @@ export function LinksSection() {
             <ShareList
               links={links}
               hasTitles
-              open={(link) => void app.open(link.instance_id)}
+              open={(link) => void app.place.open(link.instance_id)}
               revoke={revoke}
             />
           )}

@@ -59,7 +59,7 @@ function RuleRow({ rule, api, reading }: { rule: Rule; api: ToolsApi; reading: R
             ? (
               <FollowLink
                 href={app.router.address({ page: "conversation", id: rule.instance_id, place: null })}
-                go={() => app.open(rule.instance_id)}
+                go={() => app.place.open(rule.instance_id)}
                 dir="auto"
               >
                 {rule.title || t("conversation.new")}

@@ -16,14 +16,15 @@ import { sectionNamed, SECTIONS, type SettingsSection } from "./registry.ts";
 const VIEWS = new Map(SECTIONS.map((section) => [section.name, lazy<object>(section.load)]));
 
 export function SettingsPage() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const isNarrow = useMedia(NARROW);
-  const wanted = app.section || (isNarrow ? "" : SECTIONS[0].name);
+  const wanted = app.place.section || (isNarrow ? "" : SECTIONS[0].name);
   const section = sectionNamed(wanted);
   const title = section ? t(section.label) : t("list.settings");
   const heading = useRef<HTMLHeadingElement>(null);
-  useLayoutEffect(() => app.nameSection(section ? title : ""), [title]);
-  useEffect(() => heading.current?.focus(), [app.section, isNarrow]);
+  useLayoutEffect(() => app.place.nameSection(section ? title : ""), [title]);
+  useEffect(() => heading.current?.focus(), [app.place.section, isNarrow]);
   const isList = isNarrow && !wanted;
   return (
     <section id="main" class="main settings" aria-labelledby="title">
@@ -81,7 +82,7 @@ function Sections({ current, isAlone }: { current: SettingsSection | undefined; 
               href={app.router.address({ page: "settings", section: name })}
               data-section={name}
               aria-current={name === current?.name ? "page" : undefined}
-              go={() => app.showSettings(name)}
+              go={() => app.place.showSettings(name)}
             >
               <Icon name={icon} />
               {t(label)}
@@ -101,7 +102,7 @@ function BackToSections() {
       href={app.router.address({ page: "settings", section: "" })}
       aria-label={t("settings.all")}
       title={t("settings.all")}
-      go={() => app.showSettings("")}
+      go={() => app.place.showSettings("")}
     >
       <Icon name="back" />
     </FollowLink>

@@ -163,7 +163,7 @@ function AgentTitle({ name }: { name: string }) {
 function ConversationLink({ id, title }: { id: string; title: string }) {
   const app = useApp();
   return (
-    <FollowLink href={app.router.address({ page: "conversation", id, place: null })} go={() => app.open(id)}>
+    <FollowLink href={app.router.address({ page: "conversation", id, place: null })} go={() => app.place.open(id)}>
       {title || t("conversation.new")}
     </FollowLink>
   );

@@ -54,7 +54,7 @@ function NameField({ preferences, change }: Props) {
   const app = useApp();
   const saving = useSaving();
   const store = async (name: string) => {
-    if (await saving.save(() => change({ name }))) app.callPerson(name.trim().replace(/\s+/g, " "));
+    if (await saving.save(() => change({ name }))) app.person.call(name.trim().replace(/\s+/g, " "));
   };
   return (
     <Field

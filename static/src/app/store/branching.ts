@@ -8,10 +8,12 @@ import type { Message } from "./types.ts";
 
 const LONGEST_TITLE = 100;
 
-export class Branching {
-  #app: App;
+type Parts = Pick<App, "announcer" | "api" | "composer" | "conversation" | "dialogs" | "list" | "notices" | "place">;
 
-  constructor(app: App) {
+export class Branching {
+  #app: Parts;
+
+  constructor(app: Parts) {
     this.#app = app;
   }
 
@@ -27,7 +29,7 @@ export class Branching {
       );
       const made = fromInstance(raw);
       list.put(made);
-      await this.#app.open(made.id);
+      await this.#app.place.open(made.id);
       announcer.say(t("conversation.in-the-fork"));
     } catch (error) {
       notices.fail(error);

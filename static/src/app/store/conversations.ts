@@ -9,10 +9,12 @@ import type { Instance } from "./types.ts";
 
 const UNDO_MS = 10_000;
 
-export class Conversations {
-  #app: App;
+type Parts = Pick<App, "announcer" | "api" | "composer" | "conversation" | "dialogs" | "list" | "notices" | "place">;
 
-  constructor(app: App) {
+export class Conversations {
+  #app: Parts;
+
+  constructor(app: Parts) {
     this.#app = app;
   }
 
@@ -70,7 +72,7 @@ export class Conversations {
       return notices.fail(error);
     }
     list.drop(item.id);
-    if (isOpen) this.#app.newConversation();
+    if (isOpen) this.#app.place.newConversation();
     if (item.parentId) return;
     const undo = { label: t("common.undo"), run: () => void this.restore(item, { opens: isOpen }) };
     notices.show(t("conversation.deleted-done", { title: titleOf(item) }), undo, UNDO_MS);
@@ -87,7 +89,7 @@ export class Conversations {
     }
     announcer.say(t("conversation.is-back", { title: titleOf(item) }));
     await list.refresh();
-    if (opens) await this.#app.open(item.id);
+    if (opens) await this.#app.place.open(item.id);
     return true;
   }
 
@@ -115,7 +117,7 @@ export class Conversations {
     try {
       await new PeopleApi(api, item.id).leave();
       list.drop(item.id);
-      if (conversation.instance.id === item.id) this.#app.newConversation();
+      if (conversation.instance.id === item.id) this.#app.place.newConversation();
     } catch (error) {
       notices.fail(error);
     }

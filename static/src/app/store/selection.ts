@@ -10,14 +10,16 @@ import type { Instance } from "./types.ts";
 const MOST = 100; // of the API
 const UNDO_MS = 10_000;
 
+type Parts = Pick<App, "api" | "conversation" | "dialogs" | "list" | "notices" | "place">;
+
 export class Selection extends Store {
   ids: ReadonlySet<string> = new Set();
   /** What was selected last: a range begins there. */
   #anchor = "";
-  #app: App;
+  #app: Parts;
   #api: BulkApi;
 
-  constructor(app: App) {
+  constructor(app: Parts) {
     super();
     this.#app = app;
     this.#api = new BulkApi(app.api);
@@ -68,7 +70,7 @@ export class Selection extends Store {
     const ids = this.#taken();
     await this.#run(() => this.#api.remove(ids), async (done) => {
       done.forEach((id) => list.drop(id));
-      if (done.includes(conversation.instance.id)) this.#app.newConversation();
+      if (done.includes(conversation.instance.id)) this.#app.place.newConversation();
       await list.refresh();
       const undo = { label: t("common.undo"), run: () => void this.#again(() => this.#api.restore(done)) };
       notices.show(t("list.many-deleted", { count: done.length }), undo, UNDO_MS);

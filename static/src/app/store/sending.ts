@@ -33,10 +33,15 @@ const partsOf = (text: string, files: readonly FilePart[]): Part[] => [
 /** A conversation as far as delivering needs it: one that is shown, or one whose tab is gone. */
 export type Destination = Pick<Conversation, "instance" | "accepted" | "update">;
 
-export class Sending {
-  #app: App;
+type Parts = Pick<
+  App,
+  "api" | "composer" | "connection" | "conversation" | "list" | "notices" | "outbox" | "place" | "threads"
+>;
 
-  constructor(app: App) {
+export class Sending {
+  #app: Parts;
+
+  constructor(app: Parts) {
     this.#app = app;
   }
 
@@ -86,7 +91,7 @@ export class Sending {
     if (conversation.instance.isNew) keep(conversation.instance);
     outbox.add({ requestId, body, shown: message });
     this.#app.connection.probe();
-    this.#app.scrollToEnd();
+    this.#app.place.scrollToEnd();
   }
 
   /** A message that gets another version, and what follows it. It may be known by its answer alone. */
@@ -116,7 +121,7 @@ export class Sending {
     const created = fromInstance(await this.#app.api.createInstance(agent, name, title, modelChoice));
     conversation.update({ ...created, isNew: false });
     remember(`draft.new.${agent}`, null);
-    this.#app.appeared(conversation);
+    this.#app.place.appeared(conversation);
   }
 
   regenerate(message: Message): void {
@@ -128,7 +133,7 @@ export class Sending {
     const requestId = newId("req");
     const body = { trigger: "regenerate-message", message_id: message.id, request_id: requestId };
     outbox.add({ requestId, body, shown: null });
-    this.#app.scrollToEnd();
+    this.#app.place.scrollToEnd();
     composer.focus(); // the button that was pressed is gone
   }
 

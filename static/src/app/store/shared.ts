@@ -19,7 +19,7 @@ class SharedConversation extends Conversation {
 export function showShared(app: App): void {
   const { instance, messages } = app.boot;
   const shown = { ...fromInstance(instance!), isReadOnly: true };
-  app.conversation = new SharedConversation(app, shown, messages);
-  app.outbox = new Outbox(`shared/${pathOf(shown)}`, () => Promise.resolve()); // stays empty
-  app.summaries = new Summaries(app.api, app.conversation, () => {});
+  app.place.conversation = new SharedConversation(app, shown, messages);
+  app.place.outbox = new Outbox(`shared/${pathOf(shown)}`, () => Promise.resolve()); // stays empty
+  app.place.summaries = new Summaries(app.api, app.conversation, () => {});
 }

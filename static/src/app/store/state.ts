@@ -8,7 +8,7 @@ import type { ConversationFrame, Outcome, RunFrame, SessionFrame } from "../net/
 import type { Delegated } from "./delegated.ts";
 import type { Compacting, Merge, Update } from "./path.ts";
 import { TurnStream } from "./stream.ts";
-import type { Failure, Instance, Message, Place } from "./types.ts";
+import type { Failure, Instance, Message, ReadingPlace } from "./types.ts";
 
 const CHUNK_PAUSE = 40; // chunks come faster than eyes read
 
@@ -50,7 +50,7 @@ export interface ConversationFields {
   readonly hasNewer: boolean;
   readonly leafId: string | null;
   /** Where one reads when it is not the newest page of the shown path. */
-  readonly place: Place | null;
+  readonly place: ReadingPlace | null;
   readonly sessionId: string | null;
   readonly failed: Failure | null;
   readonly running: TurnStream | null;
@@ -73,7 +73,7 @@ export class ConversationState extends EventStore<ConversationEvents> implements
   readonly hasMore: boolean = false;
   readonly hasNewer: boolean = false;
   readonly leafId: string | null = null;
-  readonly place: Place | null = null;
+  readonly place: ReadingPlace | null = null;
   readonly sessionId: string | null;
   readonly failed: Failure | null = null;
   readonly running: TurnStream | null = null;

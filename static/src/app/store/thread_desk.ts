@@ -102,7 +102,7 @@ export class ThreadDesk extends Store {
   /** Open a thread by its short id. */
   async openThread(threadId: string): Promise<void> {
     const { id } = await this.#app.api.thread(threadId);
-    await this.#app.open(id);
+    await this.#app.place.open(id);
   }
 
   /** What one can do with a thread from its row or its head. `find`: opens the search within it. */
@@ -155,7 +155,7 @@ export class ThreadDesk extends Store {
     await this.#attempt(async () => {
       await this.#call("deleteThread", item.name);
       this.#app.list.drop(item.id);
-      if (this.#app.conversation.instance.id === item.id) await this.#app.open(this.rootId);
+      if (this.#app.conversation.instance.id === item.id) await this.#app.place.open(this.rootId);
     });
   }
 

@@ -55,7 +55,7 @@ export class ThreadPlace extends Store {
     try {
       const { id } = await api.thread(threadId);
       router.replace({ page: "conversation", id, place: null });
-      await this.#app.open(id, { isPushed: false });
+      await this.#app.place.open(id, { isPushed: false });
     } catch (error) {
       const isMissing = (error as { status?: number }).status === 404;
       notices.show(isMissing ? t("conversation.missing") : (error as Error).message);
@@ -71,6 +71,6 @@ export class ThreadPlace extends Store {
       : instance;
     const { result } = await api.callMethod<{ id: string }>(root.id, "createThread", [title]);
     const { id } = await api.thread(result.id);
-    await this.#app.open(id);
+    await this.#app.place.open(id);
   }
 }

@@ -10,7 +10,7 @@ import type { RawPage } from "../net/types.ts";
 import { type Compacting, fromPage, mergeNewest, type Page, refreshKnown, type RunningTurn } from "./path.ts";
 import { ConversationState } from "./state.ts";
 import type { TurnStream } from "./stream.ts";
-import type { Instance, Place } from "./types.ts";
+import type { Instance, ReadingPlace } from "./types.ts";
 
 const REFRESH_PAUSE = 60;
 const AGAIN_STEPS = [1_000, 2_000, 5_000, 10_000]; // after a read that did not come
@@ -264,7 +264,9 @@ export class Transcript extends ConversationState {
     const page = fromPage(raw);
     const { hasNewer, leafId } = page;
     const isOther = isForeign || leafId !== page.shownLeafId;
-    const place: Place | null = isOther || hasNewer ? { sessionId: page.sessionId, leafId, isOther, isForeign } : null;
+    const place: ReadingPlace | null = isOther || hasNewer
+      ? { sessionId: page.sessionId, leafId, isOther, isForeign }
+      : null;
     this.emit("moved", { how: "elsewhere" });
     batch(() => {
       this.put({ place, hasNewer });

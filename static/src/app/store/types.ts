@@ -81,7 +81,7 @@ export interface Failure {
 }
 
 /** Where one reads when it is not the newest page of the shown path. */
-export interface Place {
+export interface ReadingPlace {
   sessionId: string | null;
   leafId: string | null;
   /** Another branch or history than the shown one. */

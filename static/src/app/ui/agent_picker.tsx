@@ -13,11 +13,12 @@ const AgentList = lazy(async () => (await import("./later.ts")).AgentList);
 
 /** "New" and, where there are several agents, the arrow. */
 export function NewButton() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const { agents } = app;
   const address = app.router.address({ page: "new", agent: "" });
   const link = (
-    <FollowLink href={address} class="button" data-link="new" go={() => app.newConversation()}>
+    <FollowLink href={address} class="button" data-link="new" go={() => app.place.newConversation()}>
       <Icon name="plus" />
       {t("list.new")}
     </FollowLink>
@@ -46,7 +47,7 @@ export function NewButton() {
             current={app.lastAgent}
             choose={(name) => {
               close();
-              app.newConversation(name);
+              app.place.newConversation(name);
             }}
           />
         )}
@@ -57,7 +58,8 @@ export function NewButton() {
 
 /** Who answers in the open conversation. While nothing is written to it, another can be chosen. */
 export function HeadAgent() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const { instance } = follow(app.conversation);
   const agent = app.agentOf(instance);
   if (!instance.isNew || app.agents.length < 2) return <AgentName agent={agent} id="agent-name" />;
@@ -84,7 +86,7 @@ export function HeadAgent() {
           current={agent.name}
           choose={(name) => {
             close();
-            app.newConversation(name);
+            app.place.newConversation(name);
           }}
         />
       )}

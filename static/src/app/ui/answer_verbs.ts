@@ -40,7 +40,7 @@ export async function compareAnswers(app: App, conversation: Conversation, messa
   try {
     await conversation.selectSibling(chosen);
     if (app.conversation === conversation) {
-      await app.open(instance.id, { place: { messageId: chosen, sessionId: "" } });
+      await app.place.open(instance.id, { place: { messageId: chosen, sessionId: "" } });
     }
   } catch (error) {
     app.notices.fail(error);
@@ -50,7 +50,7 @@ export async function compareAnswers(app: App, conversation: Conversation, messa
 /** See where the conversation forks, and go to the message that the person chooses. */
 export async function showBranches(app: App, id: string): Promise<void> {
   const messageId = await app.dialogs.ask("branch-map", { api: app.api, instanceId: id });
-  if (messageId) await app.open(id, { place: { messageId, sessionId: "" } });
+  if (messageId) await app.place.open(id, { place: { messageId, sessionId: "" } });
 }
 
 const LONGEST_REASON = 1_000;

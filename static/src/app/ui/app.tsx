@@ -19,16 +19,17 @@ const WorkView = lazy(async () => (await import("./later.ts")).WorkView);
 const ApprovalsPage = lazy(async () => (await import("./later.ts")).ApprovalsPage);
 
 export function AppView() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const { panel, conversation } = app;
   follow(conversation); // whether one may write in it
   useEffect(() => bindKeys(app), []);
   useLayoutEffect(() => { // before the effects of what is inside: they may give the focus to what shows by now
-    document.body.dataset.view = app.view;
-    document.body.dataset.sidebar = app.isSidebarHidden ? "hidden" : "shown";
+    document.body.dataset.view = app.place.view;
+    document.body.dataset.sidebar = app.place.isSidebarHidden ? "hidden" : "shown";
   });
-  const isPage = app.view === "approvals" || app.view === "settings" || app.view === "work";
-  const isOpen = follow(panel).isOpen && app.view !== "settings" && app.view !== "work"; // nothing in it is about these
+  const isPage = app.place.view === "approvals" || app.place.view === "settings" || app.place.view === "work";
+  const isOpen = follow(panel).isOpen && app.place.view !== "settings" && app.place.view !== "work"; // nothing in it is about these
   const isCovered = useMedia(NARROW) && isOpen;
   const isReadOnly = conversation.instance.isReadOnly;
   return (
@@ -37,9 +38,9 @@ export function AppView() {
       <SkipLink hasField={!isPage && !isReadOnly} />
       <main class="columns">
         <Sidebar isCovered={isCovered} />
-        {app.view === "settings" && <SettingsPage />}
-        {app.view === "work" && <WorkView isCovered={isCovered} />}
-        {app.view === "approvals" && <ApprovalsPage isCovered={isCovered} />}
+        {app.place.view === "settings" && <SettingsPage />}
+        {app.place.view === "work" && <WorkView isCovered={isCovered} />}
+        {app.place.view === "approvals" && <ApprovalsPage isCovered={isCovered} />}
         {!isPage && <ConversationView isCovered={isCovered} />}
         {isOpen && <Panel />}
         <NoticeRegion />

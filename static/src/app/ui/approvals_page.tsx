@@ -18,7 +18,8 @@ import { Icon } from "./icon.tsx";
 import { ShowMore } from "./show_more.tsx";
 
 export function ApprovalsPage({ isCovered = false }: { isCovered?: boolean }) {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const approvals = follow(app.approvals);
   const body = useRef<HTMLDivElement>(null);
   const title = useRef<HTMLHeadingElement>(null);
@@ -87,7 +88,7 @@ function DecidedList({ app, decided }: { app: App; decided: readonly Decided[] }
             </div>
             <FollowLink
               href={app.router.address({ page: "conversation", id: item.instance_id, place: null })}
-              go={() => app.open(item.instance_id)}
+              go={() => app.place.open(item.instance_id)}
             >
               {t("approvals.open")}
             </FollowLink>
@@ -148,7 +149,7 @@ function Group({ items, decide }: GroupProps) {
           <FollowLink
             href={app.router.address({ page: "conversation", id, place: null })}
             dir="auto"
-            go={() => app.open(id)}
+            go={() => app.place.open(id)}
           >
             {title || t("conversation.new")}
           </FollowLink>
@@ -195,7 +196,7 @@ function Item({ app, item, decide }: { app: App; item: Approval; decide: (decisi
         <span>{t("approvals.asked", { when: timeLabel(item.requested_at) })}</span>
         <FollowLink
           href={app.router.address({ page: "conversation", id: item.instance_id, place })}
-          go={() => app.open(item.instance_id, { place })}
+          go={() => app.place.open(item.instance_id, { place })}
         >
           {t("approvals.open")}
         </FollowLink>

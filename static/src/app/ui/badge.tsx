@@ -8,12 +8,13 @@ import { useApp } from "./context.ts";
 
 /** Draws nothing inside the page. */
 export function Badge() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   follow(app.approvals);
   follow(app.list);
   follow(app.conversation); // its title
   const count = needsOf(app);
-  const title = count ? `(${count}) ${app.documentTitle}` : app.documentTitle;
+  const title = count ? `(${count}) ${app.place.documentTitle}` : app.place.documentTitle;
   useLayoutEffect(() => { // before the effects of what is inside: they may give the focus to what shows by now
     document.title = title;
   }, [title]);

@@ -19,7 +19,8 @@ const CommandList = lazy(async () => (await import("./later.ts")).CommandList);
 const isTouch = () => matchMedia("(pointer: coarse)").matches;
 
 export function ComposerView() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const composer = follow(app.composer);
   const isRunning = Boolean(follow(app.conversation).running);
   const { isEmpty } = composer;
@@ -121,7 +122,8 @@ function EditBar() {
 
 /** Above the field, while a slash is typed: the commands there are. */
 function Commands() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const { text } = follow(app.composer);
   const commands = offered(text, commandsOf(app.agentOf(app.conversation.instance)));
   return (

@@ -53,9 +53,9 @@ export async function shareLinks({ api, dialogs }: App, instance: Instance, mess
 /** What one can do with the conversation that is open. */
 function openEntries(app: App, { id }: Instance, find: () => void): MenuEntry[] {
   const outline = async () => {
-    const current = app.reveal?.messageId ?? "";
+    const current = app.place.reveal?.messageId ?? "";
     const messageId = await app.dialogs.ask("outline", { api: app.api, instanceId: id, current });
-    if (messageId) await app.open(id, { place: { messageId, sessionId: "" } });
+    if (messageId) await app.place.open(id, { place: { messageId, sessionId: "" } });
   };
   const branches = async () => (await pending(import("./later.ts"))).showBranches(app, id);
   return [

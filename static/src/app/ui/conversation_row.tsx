@@ -67,7 +67,7 @@ export class ConversationRow extends Component<Props> {
           aria-current={isCurrent ? "page" : undefined}
           aria-keyshortcuts="X"
           onKeyDown={this.onKeyDown}
-          go={() => app.open(item.id)}
+          go={() => app.place.open(item.id)}
         >
           {isSelected && (
             <span class="row-check">

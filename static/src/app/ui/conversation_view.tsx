@@ -22,7 +22,8 @@ const TodoBar = lazy(async () => (await import("./later.ts")).TodoBar);
 const FindBar = lazy(async () => (await import("./later.ts")).FindBar);
 
 export function ConversationView({ isCovered }: { isCovered: boolean }) {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const { conversation, composer } = app;
   const { instance } = follow(conversation);
   const { isDropping, handlers } = useDrop((files) => composer.addFiles(files), instance.isReadOnly);
@@ -36,7 +37,7 @@ export function ConversationView({ isCovered }: { isCovered: boolean }) {
     >
       {isDropping && <p class="drop-here">{t("composer.drop-here")}</p>}
       <Head />
-      {app.isFinding && <FindBar key={instance.id} />}
+      {app.place.isFinding && <FindBar key={instance.id} />}
       {instance.parentId && <ParentBar id={instance.parentId} />}
       <PlaceBar />
       <ModelBanner />

@@ -25,7 +25,7 @@ export function FindBar() {
     field.current!.focus();
   }, []);
   const close = () => {
-    app.setFinding(false);
+    app.place.setFinding(false);
     (before.current as HTMLElement | null)?.focus();
   };
   const type = (typed: string) => {
@@ -43,9 +43,9 @@ export function FindBar() {
   const open = (hit: Hit) => {
     const { query } = find;
     find.opened(hit);
-    if (!WIDE.matches) app.setFinding(false);
+    if (!WIDE.matches) app.place.setFinding(false);
     const place = { messageId: hit.messageId, sessionId: hit.isElsewhere ? hit.sessionId : "" };
-    app.open(hit.instanceId, { place, keepsFocus: WIDE.matches, query });
+    app.place.open(hit.instanceId, { place, keepsFocus: WIDE.matches, query });
   };
   const { hits, hasMore } = find;
   return (

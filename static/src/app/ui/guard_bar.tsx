@@ -92,7 +92,10 @@ function Place({ text }: { text: GuardText }): ComponentChild {
   const { id } = app.conversation.instance;
   const place = { messageId: text.message_id, sessionId: "" };
   return (
-    <FollowLink href={app.router.address({ page: "conversation", id, place })} go={() => app.open(id, { place })}>
+    <FollowLink
+      href={app.router.address({ page: "conversation", id, place })}
+      go={() => app.place.open(id, { place })}
+    >
       {name}
     </FollowLink>
   );

@@ -16,11 +16,12 @@ const HistoriesButton = lazy(async () => (await import("./later.ts")).HistoriesB
 
 /** Leads back to the list: on a narrow page another view, on a wide one the list that was put away. */
 export function ListButtons() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const show = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (document.activeElement === document.body) show.current?.focus(); // the list had it, and was put away
-  }, [app.isSidebarHidden]);
+  }, [app.place.isSidebarHidden]);
   return (
     <>
       <FollowLink
@@ -29,11 +30,11 @@ export function ListButtons() {
         href={app.router.base}
         aria-label={t("list.all")}
         title={t("list.all")}
-        go={() => app.showList()}
+        go={() => app.place.showList()}
       >
         <Icon name="back" />
       </FollowLink>
-      {app.isSidebarHidden && (
+      {app.place.isSidebarHidden && (
         <IconButton
           id="sidebar-show"
           buttonRef={show}
@@ -41,7 +42,7 @@ export function ListButtons() {
           icon="sidebar"
           label={t("list.show")}
           aria-expanded={false}
-          onClick={() => app.toggleSidebar()}
+          onClick={() => app.place.toggleSidebar()}
         />
       )}
     </>
@@ -49,7 +50,8 @@ export function ListButtons() {
 }
 
 export function Head() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const { instance } = follow(app.conversation);
   const panel = follow(app.panel);
   const title = app.threads.titleOf(instance);
@@ -70,9 +72,9 @@ export function Head() {
           class="only-wide"
           icon="search"
           label={t("conversation.find")}
-          aria-expanded={app.isFinding}
+          aria-expanded={app.place.isFinding}
           aria-controls="find-bar"
-          onClick={() => app.setFinding(!app.isFinding)}
+          onClick={() => app.place.setFinding(!app.place.isFinding)}
         />
       )}
       {isStored && (
@@ -85,7 +87,7 @@ export function Head() {
             title: more,
             children: <Icon name="more" />,
           }}
-          entries={() => conversationEntries(app, app.conversation.instance, () => app.setFinding(true))}
+          entries={() => conversationEntries(app, app.conversation.instance, () => app.place.setFinding(true))}
         />
       )}
       <NewLink />
@@ -123,15 +125,16 @@ function ShareButton() {
 
 /** For a page where the list, and "New" with it, is out of sight. */
 function NewLink() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   return (
     <FollowLink
-      class={`icon-button ${app.isSidebarHidden ? "" : "only-narrow"}`.trim()}
+      class={`icon-button ${app.place.isSidebarHidden ? "" : "only-narrow"}`.trim()}
       data-link="new"
       href={app.router.address({ page: "new", agent: "" })}
       aria-label={t("conversation.new")}
       title={t("conversation.new")}
-      go={() => app.newConversation()}
+      go={() => app.place.newConversation()}
     >
       <Icon name="plus" />
     </FollowLink>

@@ -24,12 +24,12 @@ export function bindKeys(app: App): () => void {
 
 function commandOf(app: App, event: KeyboardEvent): (() => void) | null {
   const key = event.key.toLowerCase();
-  if (key === "k" && !event.shiftKey) return () => app.focusSearch();
-  if (key === "o" && event.shiftKey) return () => app.newConversation();
-  if (key === "b" && !event.shiftKey) return () => app.toggleSidebar();
-  if (key === "p" && !event.shiftKey && app.view === "conversation") return () => printShown(app);
-  const canFind = app.view === "conversation" && app.conversation.instance.id !== "";
-  if (key === "f" && !event.shiftKey && canFind && !app.isFinding) return () => app.setFinding(true); // again: the browser's
+  if (key === "k" && !event.shiftKey) return () => app.place.focusSearch();
+  if (key === "o" && event.shiftKey) return () => app.place.newConversation();
+  if (key === "b" && !event.shiftKey) return () => app.place.toggleSidebar();
+  if (key === "p" && !event.shiftKey && app.place.view === "conversation") return () => printShown(app);
+  const canFind = app.place.view === "conversation" && app.conversation.instance.id !== "";
+  if (key === "f" && !event.shiftKey && canFind && !app.place.isFinding) return () => app.place.setFinding(true); // again: the browser's
   return null;
 }
 

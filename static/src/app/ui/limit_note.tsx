@@ -19,7 +19,7 @@ export function LimitNote({ limit, isMessage = false }: { limit: Limit; isMessag
       <span>{limit.text}</span> {limit.passes
         ? <Countdown endsAt={limit.endsAt} isMessage={isMessage} />
         : isMessage && <span>{t("limits.message-waits")}</span>}{" "}
-      <FollowLink href={app.router.address(USAGE)} go={() => app.showSettings(USAGE.section)}>
+      <FollowLink href={app.router.address(USAGE)} go={() => app.place.showSettings(USAGE.section)}>
         {t("limits.see")}
       </FollowLink>
     </p>

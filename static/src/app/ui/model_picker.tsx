@@ -12,7 +12,8 @@ import { Popover } from "./popover.tsx";
 const Choice = lazy(async () => (await import("./later.ts")).Choice);
 
 export function ModelPicker() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const { conversation } = app;
   const { instance } = follow(conversation);
   const models = follow(app.models);

@@ -8,7 +8,8 @@ import { FollowLink } from "./follow_link.tsx";
 import { Text } from "./text.tsx";
 
 export function PlaceBar() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const { conversation, notices } = app;
   const { place, instance } = follow(conversation);
   const attempt = (action: () => Promise<unknown>) => () => {
@@ -55,7 +56,7 @@ export function PlaceBar() {
     <FollowLink
       href={app.router.address({ page: "conversation", id, place: origin })}
       dir="auto"
-      go={() => app.open(id, { place: origin })}
+      go={() => app.place.open(id, { place: origin })}
     >
       {title || t("conversation.another")}
     </FollowLink>

@@ -4,7 +4,7 @@
 import { Scroll } from "../lib/scroll.ts";
 import { Store } from "../lib/store.ts";
 import { firstHighlight, highlightWords, wordsOf } from "../lib/words.ts";
-import type { Reveal } from "../store/app.ts";
+import type { Reveal } from "../store/place.ts";
 import type { Conversation } from "../store/conversation.ts";
 
 const MOST_KEPT = 600; // messages in the page while its end is shown

@@ -21,15 +21,16 @@ const SelectionBar = lazy(async () => (await import("./later.ts")).SelectionBar)
 
 /** `isCovered`: something lies over it, so it takes no input. */
 export function Sidebar({ isCovered }: { isCovered: boolean }) {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const list = follow(app.list);
   const field = useRef<HTMLInputElement>(null);
   const rows = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (!app.searchWishes) return;
+    if (!app.place.searchWishes) return;
     field.current!.focus();
     field.current!.select();
-  }, [app.searchWishes]);
+  }, [app.place.searchWishes]);
   const isDrawer = useDrawer(field);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== "Escape" || event.defaultPrevented) return;
@@ -39,7 +40,7 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
     }
     if (!isDrawer()) return;
     event.preventDefault();
-    app.toggleSidebar();
+    app.place.toggleSidebar();
   };
   const onRowsKey = (event: KeyboardEvent) => {
     if ((event.target as HTMLElement).tagName !== "A") return;
@@ -50,7 +51,7 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
       <nav id="sidebar" class="sidebar" aria-label={t("list.title")} inert={isCovered} onKeyDown={onKeyDown}>
         <h1 class="visually-hidden list-title">{t("list.title")}</h1>
         <header class="sidebar-head">
-          <FollowLink class="brand" href={app.router.base} data-link="list" go={() => app.showList()}>
+          <FollowLink class="brand" href={app.router.base} data-link="list" go={() => app.place.showList()}>
             {app.boot.product}
           </FollowLink>
           <NewButton />
@@ -61,7 +62,7 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
             label={t("list.hide")}
             aria-expanded="true"
             aria-controls="sidebar"
-            onClick={() => app.toggleSidebar()}
+            onClick={() => app.place.toggleSidebar()}
           />
         </header>
         <SearchField
@@ -80,7 +81,7 @@ export function Sidebar({ isCovered }: { isCovered: boolean }) {
           <UserMenu />
         </footer>
       </nav>
-      <div class="sidebar-veil" aria-hidden="true" onClick={() => app.toggleSidebar()} />
+      <div class="sidebar-veil" aria-hidden="true" onClick={() => app.place.toggleSidebar()} />
     </>
   );
 }
@@ -89,14 +90,15 @@ const DRAWER = matchMedia("(min-width: 760px) and (max-width: 899px)"); // the l
 
 /** The list as a drawer: the focus goes into it when it opens, and back to the button that opened it. */
 function useDrawer(field: { current: HTMLInputElement | null }): () => boolean {
-  const app = follow(useApp());
-  const { isSidebarHidden } = app;
+  const app = useApp();
+  follow(app.place);
+  const { isSidebarHidden } = app.place;
   const wasHidden = useRef(isSidebarHidden);
   useEffect(() => {
     if (DRAWER.matches && wasHidden.current && !isSidebarHidden) field.current!.focus();
     wasHidden.current = isSidebarHidden;
   }, [isSidebarHidden]);
-  return () => DRAWER.matches && !app.isSidebarHidden;
+  return () => DRAWER.matches && !app.place.isSidebarHidden;
 }
 
 /** `first`: the first of what is found, where the down key and Enter lead. */
@@ -149,16 +151,17 @@ function SearchField({ field, first }: {
 
 /** Above the list, while something waits for a decision in any conversation. */
 function ApprovalsLink() {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const { count } = follow(app.approvals);
-  if (!count && app.view !== "approvals") return null;
+  if (!count && app.place.view !== "approvals") return null;
   return (
     <FollowLink
       id="approvals-link"
       class="approvals-link"
       href={app.router.address({ page: "approvals" })}
-      aria-current={app.view === "approvals" ? "page" : undefined}
-      go={() => app.showApprovals()}
+      aria-current={app.place.view === "approvals" ? "page" : undefined}
+      go={() => app.place.showApprovals()}
     >
       <Icon name="ask" />
       <span>{t("list.approvals")}</span>
@@ -196,7 +199,7 @@ function Found() {
   const list = useRef<HTMLUListElement>(null);
   const open = (hit: Hit) => {
     const place = { messageId: hit.messageId, sessionId: hit.isElsewhere ? hit.sessionId : "" };
-    app.open(hit.instanceId, { place, query: search.query });
+    app.place.open(hit.instanceId, { place, query: search.query });
   };
   return (
     <>

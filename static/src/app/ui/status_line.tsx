@@ -20,7 +20,7 @@ interface Props {
 const STEP_MS = 1_000; // of a countdown; silence is no event either
 
 export function StatusLine({ app, conversation, reader }: Props) {
-  follow(app);
+  follow(app.place);
   follow(conversation);
   const { running } = conversation;
   if (running?.message) conversation.revision(running.message.id); // its parts say what goes on
@@ -88,7 +88,7 @@ function act(name: StatusAction["name"], app: App, conversation: Conversation, r
       reader.focus();
     },
     showSummary: () => reader.showSummary(summaries.outcome?.compactionId ?? ""),
-    openApprovals: () => app.showApprovals(),
+    openApprovals: () => app.place.showApprovals(),
     approveAll: () => decideAll(true),
     denyAll: () => decideAll(false),
   };

@@ -75,7 +75,7 @@ interface ListProps {
 }
 
 function List({ app, conversation, reader, scroller, list }: ListProps) {
-  follow(app);
+  follow(app.place);
   follow(conversation);
   follow(reader);
   const outbox = follow(app.outbox);
@@ -92,10 +92,10 @@ function List({ app, conversation, reader, scroller, list }: ListProps) {
     const known = new Set([...conversation.messages, ...conversation.queued].flatMap(idsIn));
     outbox.settle(known, conversation.readAt);
     reader.drawn();
-    if (app.reveal) reader.reveal(app.reveal);
+    if (app.place.reveal) reader.reveal(app.place.reveal);
   });
-  useLayoutEffect(() => reader.toEnd(), [app.endWishes]);
-  const drawn = useDrawn(rows, conversation.place !== null || app.reveal !== null);
+  useLayoutEffect(() => reader.toEnd(), [app.place.endWishes]);
+  const drawn = useDrawn(rows, conversation.place !== null || app.place.reveal !== null);
   const isEmpty = rows.length === 0 && conversation.isLoaded;
   return (
     <>
@@ -198,7 +198,7 @@ function ToEnd({ app, conversation, reader }: { app: App; conversation: Conversa
     } catch (error) {
       return app.notices.fail(error);
     }
-    app.scrollToEnd();
+    app.place.scrollToEnd();
     reader.focus(); // the button goes away: the focus must not
   };
   return (

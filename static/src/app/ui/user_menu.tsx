@@ -10,8 +10,9 @@ import { Popover } from "./popover.tsx";
 const UserMenuItems = lazy(async () => (await import("./later.ts")).UserMenuItems);
 
 export function UserMenu() {
-  const app = follow(useApp());
-  const user = app.personName;
+  const app = useApp();
+  follow(app.person);
+  const user = app.person.name;
   const label = t("list.user-menu", { name: user });
   return (
     <>

@@ -31,11 +31,11 @@ export function UserMenuItems({ close }: { close: () => void }) {
   );
   return (
     <>
-      {item("sliders", t("list.settings"), () => app.showSettings(""))}
-      {item("memory", t("menu.memory"), () => app.showSettings("memory"))}
-      {item("calendar", t("list.work"), () => app.showWork())}
+      {item("sliders", t("list.settings"), () => app.place.showSettings(""))}
+      {item("memory", t("menu.memory"), () => app.place.showSettings("memory"))}
+      {item("calendar", t("list.work"), () => app.place.showWork())}
       {item("box", t("menu.archive-show"), () => app.list.showArchive(true))}
-      {item("bin", t("deleted.list"), () => app.showSettings("deleted"))}
+      {item("bin", t("deleted.list"), () => app.place.showSettings("deleted"))}
       {item("open", t("imports.title"), () => importArchive(app))}
       {item("save", t("exports.title-all"), () => exportConversations(app))}
       {app.boot.urls.admin && item("shield", t("menu.administration"), () => location.assign(app.boot.urls.admin))}
@@ -56,7 +56,7 @@ async function importArchive(app: App): Promise<void> {
     current: conversation.instance.agent,
     onAdded: () => list.refresh(),
   });
-  if (made) await app.open(made.id);
+  if (made) await app.place.open(made.id);
 }
 
 function ThemeChoice() {

@@ -22,7 +22,8 @@ const HEADINGS = { now: "work.now", schedules: "work.schedules", ended: "work.en
 const ICONS = { turn: "chat", schedule: "calendar", background: "chart" } as const;
 
 export function WorkView({ isCovered = false }: { isCovered?: boolean }) {
-  const app = follow(useApp());
+  const app = useApp();
+  follow(app.place);
   const [api] = useState(() => new WorkApi(app.api));
   const [lists] = useState(() => SECTIONS.map((section) => new WorkList(api, section)));
   const title = useRef<HTMLHeadingElement>(null);
@@ -137,7 +138,7 @@ function Row({ api, item, changed }: { api: WorkApi; item: WorkItem; changed: ()
         <p class="work-facts">
           <FollowLink
             href={app.router.address({ page: "conversation", id: item.instance_id, place: null })}
-            go={() => app.open(item.instance_id)}
+            go={() => app.place.open(item.instance_id)}
             dir="auto"
           >
             {item.title || t("conversation.new")}

@@ -18,7 +18,7 @@ export function ParentBar({ id }: { id: string }) {
     <FollowLink
       href={app.router.address({ page: "conversation", id, place: null })}
       dir="auto"
-      go={() => app.open(id)}
+      go={() => app.place.open(id)}
     >
       {title || t("conversation.another")}
     </FollowLink>

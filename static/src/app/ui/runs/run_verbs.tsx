@@ -32,7 +32,7 @@ export function RunVerbs({ name, childId, stop, class: className }: Props) {
         <FollowLink
           class="quiet"
           href={app.router.address({ page: "conversation", id: childId, place: null })}
-          go={() => app.open(childId)}
+          go={() => app.place.open(childId)}
         >
           {t("runs.open")}
         </FollowLink>

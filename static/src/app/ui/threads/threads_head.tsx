@@ -26,7 +26,7 @@ export function ThreadsHead({ field }: { field: { current: HTMLInputElement | nu
             href={app.router.address({ page: "conversation", id: rootId, place: null })}
             aria-label={t("threads.of", { title: desk?.title ?? "" })}
             dir="auto"
-            go={() => app.open(rootId)}
+            go={() => app.place.open(rootId)}
           >
             {desk?.title}
           </FollowLink>
