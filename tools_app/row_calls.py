@@ -20,7 +20,7 @@ from fibers.effects.declaring import EffectEvent, RowEffect, create_effect
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 from tools_app.calls.run import execute
-from tools_app.core.execution import check_call
+from tools_app.core.call_check import check_call
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.core.toolset import Toolset, ToolSource

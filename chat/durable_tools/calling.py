@@ -28,7 +28,7 @@ from thinkproject.kernel.aio import call_tool_code, db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.calls.answers import output_in, texts_in
 from tools_app.calls.services import note_executor
-from tools_app.core.execution import to_json
+from tools_app.core.call_check import to_json
 from tools_app.core.schema_check import check_schema, problems
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall

@@ -19,7 +19,7 @@ from chat.models import Attachment
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, dump
-from tools_app.core.execution import to_json
+from tools_app.core.call_check import to_json
 from tools_app.core.tool_output import Media
 from tools_app.errors import ToolError
 

@@ -25,8 +25,8 @@ from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.calls.asking import judge_call
 from tools_app.calls.run import execute
+from tools_app.core.call_check import CheckedCall, check_call
 from tools_app.core.deferral import WrappedCall
-from tools_app.core.execution import CheckedCall, check_call
 from tools_app.core.guard.rules import ON
 from tools_app.core.origins import UNTRUSTED
 from tools_app.core.tool import Tool, ToolContext

@@ -29,7 +29,7 @@ from tools_app.actions.ledger import (
 )
 from tools_app.actions.shared import SharedRuns
 from tools_app.core.action_rules import ActionRules, checked_key, error_output, key_of_arguments
-from tools_app.core.execution import to_json
+from tools_app.core.call_check import to_json
 from tools_app.core.tool import ToolContext
 from tools_app.core.tool_output import ToolOutput
 from tools_app.errors import ToolError

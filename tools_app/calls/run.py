@@ -17,8 +17,8 @@ from typing import Any, Final
 from thinkproject.kernel.aio import call_tool_code
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from thinkproject.kernel.outages import is_outage
+from tools_app.core.call_check import to_json
 from tools_app.core.current_call import enter_call
-from tools_app.core.execution import to_json
 from tools_app.core.guard.reach import enter
 from tools_app.core.guard.rules import MAX_SOURCES, SeenText
 from tools_app.core.origins import UNTRUSTED, Origin

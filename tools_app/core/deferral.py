@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
-from tools_app.core.execution import CheckedCall, check_call, lenient_input
+from tools_app.core.call_check import CheckedCall, check_call, lenient_input
 from tools_app.core.ranking import ranked
 from tools_app.core.schema_check import problems
 from tools_app.core.tool import Tool

@@ -59,8 +59,8 @@ from fibers.errors import Parked
 from fibers.waits import Wait
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.call_check import CheckedCall
 from tools_app.core.deferral import WrappedCall
-from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall, ToolPause, ToolProgress, ToolResult
 
 UNRECORDED: Final[JSONObject] = {"finish": FinishReason.STOP.value, "ends_step": True, "unrecorded": True}

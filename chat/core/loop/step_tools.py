@@ -13,7 +13,7 @@ from chat.core.wire.chunks import Chunk
 from chat.errors import TurnConfigInvalid
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.execution import CheckedCall
+from tools_app.core.call_check import CheckedCall
 from tools_app.core.tool_calls import ToolCall
 from tools_app.core.tool_names import OF, check_patterns, excludes, selects
 from tools_app.errors import ToolDeclarationInvalid

@@ -35,8 +35,8 @@ from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.shapes import CALLED_BY, OURS, Message, Part
 from sessions_app.core.messages.tool_states import ToolState
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.call_check import CheckedCall
 from tools_app.core.deferral import WrappedCall
-from tools_app.core.execution import CheckedCall
 from tools_app.core.tool_calls import ToolCall
 
 Clock: TypeAlias = Callable[[], datetime]

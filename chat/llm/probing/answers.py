@@ -20,7 +20,7 @@ from chat.core.wire import chunks
 from chat.errors import ModelError
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject, load
-from tools_app.core.execution import CheckedCall
+from tools_app.core.call_check import CheckedCall
 
 RESULT: Final = "found"
 _PLAIN: Final = frozenset(

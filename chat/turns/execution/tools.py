@@ -49,8 +49,8 @@ from tools_app.calls.run import execute
 from tools_app.calls.selectors import has_begun
 from tools_app.calls.services import begin_call, close_cut_calls, close_inner_calls
 from tools_app.core.action_rules import error_output
+from tools_app.core.call_check import CheckedCall, check_call, to_json
 from tools_app.core.deferral import WrappedCall
-from tools_app.core.execution import CheckedCall, check_call, to_json
 from tools_app.core.output_limits import OutputLimit, cut_output
 from tools_app.core.permissions.rules import RULE
 from tools_app.core.tool import CallGuard, Tool, ToolContext

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tools_app.actions.action import action
-from tools_app.core.execution import check_call, to_json
+from tools_app.core.call_check import check_call, to_json
 from tools_app.core.tool import ToolContext, tool
 from tools_app.core.toolset import Toolset, named_tools
 from tools_app.errors import ToolDeclarationInvalid, ToolInputInvalid

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools_app.core.execution import check_call
+from tools_app.core.call_check import check_call
 from tools_app.core.source import OF_OTHERS, Source
 from tools_app.core.tool import tool
 from tools_app.core.tool_names import check_patterns, excludes, grants, near, repaired, selects, unknown_tool_text

@@ -32,8 +32,8 @@ from chat.core.model.output_schema import Output
 from chat.core.wire.chunks import Chunk, is_shown
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
+from tools_app.core.call_check import CheckedCall, check_call
 from tools_app.core.deferral import WrappedCall
-from tools_app.core.execution import CheckedCall, check_call
 from tools_app.core.tool import tool
 from tools_app.core.tool_calls import ToolCall, ToolProgress, ToolResult
 from tools_app.core.toolset import Toolset

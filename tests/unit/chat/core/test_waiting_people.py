@@ -29,7 +29,7 @@ from chat.errors import NetworkLost
 from sessions_app.core.messages.oversized import sanitise
 from sessions_app.core.messages.shapes import Message, Part
 from tests.unit.chat.core.loop_world import NOW, Crash, Model, World, says, two_rounds
-from tools_app.core.execution import CheckedCall
+from tools_app.core.call_check import CheckedCall
 
 SECOND = timedelta(seconds=1)
 
