@@ -26,13 +26,13 @@ from tools_app.core.schema import json_schema
 from tools_app.core.tool import ApprovalRule, Tool, ToolContext
 from tools_app.errors import SandboxUnavailable
 from tools_app.file_tools.making import own_path
+from tools_app.processes.child import EndedCommand, ProcessEnd, RunningCommand
 from tools_app.processes.conf import process_settings
 from tools_app.processes.copying import copied
 from tools_app.processes.engines import ENGINES
 from tools_app.processes.folders import command_folders, sweep
 from tools_app.processes.isolation import CommandBounds, Isolation, MountPlace
 from tools_app.processes.namespaces import NAMESPACES
-from tools_app.processes.running import EndedCommand, ProcessEnd, RunningCommand
 from tools_app.sandbox.report import TierReport
 from tools_app.sandbox.slots import FairSlots, SlotLimits
 from tools_app.workspace.write_back import write_back

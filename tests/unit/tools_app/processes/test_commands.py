@@ -17,9 +17,9 @@ from tools_app.calls.run import execute
 from tools_app.core.files.workspace import MakeDirectory
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import FileFailed
+from tools_app.processes.child import RunningCommand
 from tools_app.processes.copying import MAX_FILE_BYTES
 from tools_app.processes.isolation import Isolation
-from tools_app.processes.running import RunningCommand
 from tools_app.processes.tool import create_process_tool, processes_report
 from tools_app.workspace.stores.memory import MemoryWorkspace
 from tools_app.workspace.unpacking import import_archive

@@ -23,11 +23,11 @@ from tests.unit.tools_app.processes.other_processes import own_nap, processes_of
 from tests.unit.tools_app.shell.conftest import CONTEXT
 from tools_app.errors import SandboxUnavailable
 from tools_app.processes import engines, tool
+from tools_app.processes.child import RunningCommand
 from tools_app.processes.engines import ENGINES, LABEL, ContainerEngine
 from tools_app.processes.filters import WITHHELD, command_filter
 from tools_app.processes.folders import command_folders
 from tools_app.processes.isolation import CommandBounds, MountPlace
-from tools_app.processes.running import RunningCommand
 from tools_app.processes.starting import sweep_soon
 from tools_app.processes.tool import CommandRunner, tried_isolation, why_not
 from tools_app.workspace.stores.memory import MemoryWorkspace

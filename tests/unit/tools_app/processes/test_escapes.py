@@ -18,10 +18,10 @@ from tests.unit.tools_app.processes.conftest import SMALL, Command
 from tests.unit.tools_app.processes.finishing import finished
 from tests.unit.tools_app.processes.other_processes import own_nap, processes_of, until
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING
+from tools_app.processes.child import RunningCommand
 from tools_app.processes.copying import give
 from tools_app.processes.folders import PREFIX, sweep
 from tools_app.processes.isolation import CommandBounds, Isolation, MountPlace
-from tools_app.processes.running import RunningCommand
 from tools_app.processes.tool import CommandRunner
 from tools_app.workspace.stores.memory import MemoryWorkspace
 

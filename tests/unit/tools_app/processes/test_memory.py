@@ -11,11 +11,11 @@ import pytest
 from tests.unit.tools_app.processes.conftest import SMALL, Command
 from tests.unit.tools_app.processes.finishing import finished
 from tools_app.processes import groups
+from tools_app.processes.child import RunningCommand
 from tools_app.processes.folders import command_folders
 from tools_app.processes.groups import Group, has_groups, make_group, remove_groups
 from tools_app.processes.isolation import CommandBounds, Isolation, MountPlace
 from tools_app.processes.memory import memory_of
-from tools_app.processes.running import RunningCommand
 from tools_app.processes.tool import processes_report
 
 MEGABYTE = 1 << 20
