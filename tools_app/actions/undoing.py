@@ -8,7 +8,7 @@ from django.db.models import Q
 from thinkproject.kernel.aio import call_tool_code, db
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.actions.compensation import Undo, find_compensation
-from tools_app.actions.running import safe_output
+from tools_app.actions.run_action import safe_output
 from tools_app.core.action_rules import ActionStatus, UndoStatus, error_output
 from tools_app.errors import UndoRefused
 from tools_app.models import ActionRecord

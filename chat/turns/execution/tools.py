@@ -43,7 +43,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
-from tools_app.actions.running import RunAction
+from tools_app.actions.run_action import RunAction
 from tools_app.calls.asking import judge_call, question_for, refusal_of
 from tools_app.calls.run import execute
 from tools_app.calls.selectors import has_begun

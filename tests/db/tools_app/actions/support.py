@@ -9,7 +9,7 @@ from django.utils import timezone
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.actions.ledger import Effect
-from tools_app.actions.running import RunAction
+from tools_app.actions.run_action import RunAction
 from tools_app.calls.run import execute
 from tools_app.core.action_rules import ActionRules
 from tools_app.core.tool import Tool, ToolContext

@@ -9,11 +9,11 @@ import pytest
 from fibers.errors import LeaseLost, Parked
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.actions import ledger, running
+from tools_app.actions import ledger, run_action
 from tools_app.actions.action import action
 from tools_app.actions.compensation import Undo, compensation
 from tools_app.actions.ledger import BegunAction
-from tools_app.actions.running import RunAction
+from tools_app.actions.run_action import RunAction
 from tools_app.actions.undoing import undo_effect
 from tools_app.core.action_rules import ActionRules, ActionStatus, UndoStatus
 from tools_app.core.tool import ToolContext
@@ -198,7 +198,7 @@ async def test_a_sync_action_that_ends_after_its_timeout_is_settled_all_the_same
     late = action(key="order", timeout_seconds=0.05)(slow)
     assert error_of(await call(late, order="A-1")) == "ActionTimeout"
     gate.set()
-    await asyncio.wait(set(running._left), timeout=20)
+    await asyncio.wait(set(run_action._left), timeout=20)
     assert (await row()).status == ActionStatus.SETTLED
     assert await call(late, order="A-1", call_id="c2") == "late A-1"
     assert EVENTS == ["A-1"]

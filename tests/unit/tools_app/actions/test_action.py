@@ -7,7 +7,7 @@ import pytest
 
 from chat.think import Tool, ToolContext, Undo, action, compensation
 from tools_app.actions.compensation import find_compensation
-from tools_app.actions.running import safe_output
+from tools_app.actions.run_action import safe_output
 from tools_app.calls.run import execute
 from tools_app.core.action_rules import MAX_PAUSE_SECONDS, checked_key, error_output, key_of_arguments
 from tools_app.core.tool_calls import ToolCall, ToolResult
