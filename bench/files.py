@@ -29,9 +29,9 @@ from bench.rows import Row, milliseconds, row, table  # noqa: E402 - after the s
 from bench.sessions import database  # noqa: E402 - after the set-up
 from chat.think import ToolContext, tool  # noqa: E402 - after the set-up
 from thinkproject.kernel.aio import db  # noqa: E402 - after the set-up
+from tools_app.code_tool.tool import create_execute_tool  # noqa: E402 - after the set-up
 from tools_app.core.files.workspace import Put  # noqa: E402 - after the set-up
 from tools_app.core.tool import Tool  # noqa: E402 - after the set-up
-from tools_app.execute.tool import create_execute_tool  # noqa: E402 - after the set-up
 from tools_app.file_tools.finding import create_find_tool  # noqa: E402 - after the set-up
 from tools_app.file_tools.searching import create_grep_tool  # noqa: E402 - after the set-up
 from tools_app.sandbox.deno import DenoSandbox  # noqa: E402 - after the set-up

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.budget import examples
 from tests.unit.tools_app.files.calling import call
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.execute.state.functions import StateFunctions
+from tools_app.code_tool.state.functions import StateFunctions
 from tools_app.file_tools.keeping import replace_text, stored_text
 from tools_app.file_tools.workspace_tools import create_workspace_tools
 from tools_app.workspace.stores.memory import MemoryWorkspace

@@ -25,6 +25,8 @@ from tools_app.browser.pool import Open, pool
 from tools_app.browser.proxy import NetworkPolicy
 from tools_app.browser.session import BrowserContext, open_session
 from tools_app.browser.spec import spec_of
+from tools_app.code_tool.console import failure_text, short_console
+from tools_app.code_tool.tool import default_limits, shared_sandbox
 from tools_app.core.code.normalise import normalise
 from tools_app.core.code.truncation import truncated
 from tools_app.core.origins import Origin
@@ -32,8 +34,6 @@ from tools_app.core.schema import json_schema
 from tools_app.core.tool import ApprovalRule, Tool, ToolContext
 from tools_app.core.tool_output import Media, ToolOutput
 from tools_app.errors import CodeInvalid, ToolDeclarationInvalid, ToolError
-from tools_app.execute.console import failure_text, short_console
-from tools_app.execute.tool import default_limits, shared_sandbox
 from tools_app.fetching.rendering import to_markdown
 from tools_app.fetching.resolving import Resolve, resolve
 from tools_app.fetching.urls import parse_rules

@@ -12,11 +12,11 @@ from typing import Final
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from thinkproject.kernel.phrases import Phrase
+from tools_app.code_tool.tool import default_limits, shared_sandbox
 from tools_app.core.extensions.manifest import Manifest
 from tools_app.core.extensions.permissions import has_host
 from tools_app.core.extensions.surface import Surface, read_surface
 from tools_app.errors import ExtensionInvalid, SandboxUnavailable, ToolError
-from tools_app.execute.tool import default_limits, shared_sandbox
 from tools_app.extensions.bridge import HostBridge
 from tools_app.extensions.guest import DESCRIBE, Task, execute_task, hook_task, script_for
 from tools_app.extensions.loaded import standing_of

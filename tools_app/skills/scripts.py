@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from tools_app.code_tool.python import PythonRunner, python_limits
+from tools_app.code_tool.tool import CodeRunner, ExecuteOptions, default_limits
 from tools_app.core.code.catalogue import Catalogue
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.tool import ToolContext
 from tools_app.errors import SkillInvalid
-from tools_app.execute.python import PythonRunner, python_limits
-from tools_app.execute.tool import CodeRunner, ExecuteOptions, default_limits
 from tools_app.shell.tool import BashOptions, ShellRunner
 from tools_app.skills.skill import Skill, extension_of
 from tools_app.workspace.stores.memory import MemoryWorkspace

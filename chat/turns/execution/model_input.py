@@ -49,6 +49,7 @@ from sessions_app.core.messages.steered import steered_in
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
+from tools_app.code_tool.tool import NAME as CODE_TOOL
 from tools_app.core.deferral import Deferral
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.schema import declared_schema
@@ -57,7 +58,6 @@ from tools_app.core.tool import Tool
 from tools_app.core.tool_calls import details_in
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
-from tools_app.execute.tool import NAME as CODE_TOOL
 from tools_app.session_tools import skill_reader
 
 logger = logging.getLogger(__name__)

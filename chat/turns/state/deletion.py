@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from chat.models import AgentMessage, AgentRun, StreamSegment, Turn, TurnSeen
 from tools_app.calls.services import forget_calls
-from tools_app.execute.records import forget_executions
+from tools_app.code_tool.records import forget_executions
 from tools_app.workspace.turn_files import forget_backups
 
 BATCH = 200

@@ -7,8 +7,8 @@ from typing import Any, Final
 from django.core.cache import cache
 
 from chat.think import Think, Tool, ToolContext, ToolOutcome, tool
+from tools_app.code_tool.tool import create_execute_tool, shared_sandbox
 from tools_app.core.files.workspace import Put
-from tools_app.execute.tool import create_execute_tool, shared_sandbox
 from tools_app.sandbox.deno import DenoSandbox
 
 FOREVER: Final = 3600.0

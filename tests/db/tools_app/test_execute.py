@@ -12,11 +12,11 @@ from tests.filled_workspace import filled
 from tests.unit.tools_app.sandbox.conftest import sandbox
 from thinkproject.kernel.aio import db
 from tools_app.calls.run import execute
+from tools_app.code_tool import records
+from tools_app.code_tool.tool import create_execute_tool, scope_of
 from tools_app.core.code.truncation import MARK
 from tools_app.core.tool import Tool, ToolContext, client_tool, tool
 from tools_app.core.tool_calls import ToolCall, ToolResult
-from tools_app.execute import records
-from tools_app.execute.tool import create_execute_tool, scope_of
 from tools_app.models.code_runs import Execution, ExecutionCall, ExecutionCallStatus, ExecutionStatus
 from tools_app.sandbox.contract import Limits
 from tools_app.sandbox.deno import DenoSandbox

@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from tests.unit.tools_app.shell.conftest import CONTEXT, NOTHING, shell_sandbox
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.calls.run import execute
+from tools_app.code_tool.tool import create_execute_tool
 from tools_app.core.files.differences import differences
 from tools_app.core.files.workspace import Put
 from tools_app.core.tool_calls import ToolCall, ToolResult
-from tools_app.execute.tool import create_execute_tool
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.sandbox.slots import FairSlots, SlotLimits
 from tools_app.shell.tool import BashOptions, ShellRunner, create_bash_tool, shell_program

@@ -13,6 +13,7 @@ from chat.agent.think import Think
 from chat.errors import TurnConfigInvalid
 from chat.turns.execution.deferring import deferral_of
 from chat.turns.guarding.handed_down import Denied
+from tools_app.code_tool.tool import NAME, create_execute_tool
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.source import Source
 from tools_app.core.todos import TODO_READ, TODO_WRITE
@@ -20,7 +21,6 @@ from tools_app.core.tool import Tool
 from tools_app.core.tool_names import check_patterns, excludes, selects
 from tools_app.core.toolset import Toolset
 from tools_app.errors import ToolDeclarationInvalid
-from tools_app.execute.tool import NAME, create_execute_tool
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.packages import allowed
 

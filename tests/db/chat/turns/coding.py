@@ -30,7 +30,7 @@ from chat.think import (
 from fibers.context import current_fiber
 from fibers.testing import die, run_until_idle
 from tests.pictures import PNG
-from tools_app.execute.tool import create_execute_tool, shared_sandbox
+from tools_app.code_tool.tool import create_execute_tool, shared_sandbox
 from tools_app.sandbox.contract import Limits
 
 from .agents import MODELS

@@ -18,7 +18,7 @@ from chat.turns.state.status import turn_status
 from fibers.testing import run_until_idle
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
-from tools_app.execute.tool import shared_sandbox
+from tools_app.code_tool.tool import shared_sandbox
 
 from .agents import CALLS, MODELS, SEEN
 

@@ -13,10 +13,10 @@ from chat.instances.notifications import list_group
 from chat.instances.rows import find_instance
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
+from tools_app.code_tool.tool import shared_sandbox
 from tools_app.core.guard.reach import written_as
 from tools_app.core.origins import Origin
 from tools_app.errors import ExtensionExists, ExtensionInvalid, ExtensionLimit
-from tools_app.execute.tool import shared_sandbox
 from tools_app.extensions.services import ban_source, hash_of
 from tools_app.models.extensions import Extension, ExtensionCall, ExtensionVersion
 from tools_app.models.guard import Guard

@@ -9,9 +9,9 @@ from chat.instance.instance import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.think import Think
 from chat.tools.skills import SkillsInCode, WorkspaceSkills
+from tools_app.code_tool.tool import shared_sandbox
 from tools_app.core.guard.reach import written_as
 from tools_app.core.origins import Origin
-from tools_app.execute.tool import shared_sandbox
 
 from .agents import MODELS
 from .conftest import MakeRoom, status_of, text_of

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tools_app.code_tool.tool import shared_sandbox
 from tools_app.errors import SandboxUnavailable
-from tools_app.execute.tool import shared_sandbox
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.sandbox.packages import python_folder

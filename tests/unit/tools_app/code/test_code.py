@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from tools_app.code_tool.console import MAX_CONSOLE_CHARS, failure_text, short_console
 from tools_app.core.code.catalogue import HOW_TO_FIND, LISTED_CHARS, Catalogue
 from tools_app.core.code.names import identifier, identifiers
 from tools_app.core.code.normalise import normalise
@@ -14,7 +15,6 @@ from tools_app.core.code.signatures import signature
 from tools_app.core.code.truncation import MARK, MAX_CHARS, truncated
 from tools_app.core.tool import tool
 from tools_app.errors import CodeInvalid, ToolNotFound
-from tools_app.execute.console import MAX_CONSOLE_CHARS, failure_text, short_console
 
 FORMS = [
     ("", "async () => {}"),

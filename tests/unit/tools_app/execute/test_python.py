@@ -11,12 +11,12 @@ import pytest
 
 from tests.filled_workspace import contents, filled
 from tools_app.calls.run import execute
+from tools_app.code_tool.python import PythonRunner, create_python_tool, for_scripts, python_limits, python_program
 from tools_app.core.permissions.file_rules import FileRules, under_file_rules
 from tools_app.core.permissions.rules import Permission, RuleSet
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult
 from tools_app.errors import FileFailed, SandboxUnavailable
-from tools_app.execute.python import PythonRunner, create_python_tool, for_scripts, python_limits, python_program
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.sandbox.packages import python_folder

@@ -10,10 +10,10 @@ import pytest
 
 from tests.filled_workspace import contents, filled
 from thinkproject.kernel.errors import ThinkError
+from tools_app.code_tool.state.declared import DECLARED, FUNCTIONS_DECLARED, USUAL, listed
+from tools_app.code_tool.state.functions import FUNCTIONS, ONCE, StateFunctions
 from tools_app.core.files.workspace import Workspace
 from tools_app.errors import ArchiveInvalid, CodeInvalid, FileFailed
-from tools_app.execute.state.declared import DECLARED, FUNCTIONS_DECLARED, USUAL, listed
-from tools_app.execute.state.functions import FUNCTIONS, ONCE, StateFunctions
 from tools_app.workspace import unpacking
 
 

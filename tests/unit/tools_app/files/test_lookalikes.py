@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tests.unit.tools_app.files.calling import call
+from tools_app.code_tool.state.functions import StateFunctions
 from tools_app.core.files.workspace import Workspace
 from tools_app.core.tool import Tool
 from tools_app.errors import FileFailed
-from tools_app.execute.state.functions import StateFunctions
 from tools_app.file_tools.lookalikes import alike, alike_among, proposal
 from tools_app.workspace.stores.memory import MemoryWorkspace
 

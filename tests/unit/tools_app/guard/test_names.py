@@ -10,10 +10,10 @@ from tests.unit.tools_app.files.calling import call
 from tests.unit.tools_app.guard.noting import Notes
 from tests.unit.tools_app.shell.conftest import Shell, bash, shell_sandbox
 from tests.workspace_names_contract import TOLD, NamesContract
+from tools_app.code_tool.state.functions import StateFunctions
 from tools_app.core.files.workspace import MakeDirectory, Put, Workspace
 from tools_app.core.guard.reach import reaching, written_as
 from tools_app.core.origins import Origin
-from tools_app.execute.state.functions import StateFunctions
 from tools_app.file_tools.workspace_tools import create_workspace_tools
 from tools_app.workspace.stores.directory import DirectoryWorkspace
 from tools_app.workspace.stores.memory import MemoryWorkspace

@@ -8,8 +8,8 @@ from contextvars import Context
 import pytest
 
 from thinkproject.kernel.jsonvalue import JSONValue
+from tools_app.code_tool.tool import shared_sandbox
 from tools_app.errors import SandboxUnavailable
-from tools_app.execute.tool import shared_sandbox
 from tools_app.processes.tool import process_runs
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.contract import Answer, Script

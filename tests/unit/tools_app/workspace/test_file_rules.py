@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from tools_app.code_tool.state.functions import StateFunctions
 from tools_app.core.files.workspace import Link, Put, Remove, Workspace
 from tools_app.core.permissions.file_rules import FileRules, under_file_rules
 from tools_app.core.permissions.rules import Permission, RuleSet
 from tools_app.errors import FileFailed
-from tools_app.execute.state.functions import StateFunctions
 from tools_app.processes.copying import copied
 from tools_app.workspace.archive import export_zip
 from tools_app.workspace.stores.directory import DirectoryWorkspace

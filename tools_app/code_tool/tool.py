@@ -18,6 +18,13 @@ from typing_extensions import Unpack
 from fibers.errors import Parked
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump, fingerprint
+from tools_app.code_tool import records
+from tools_app.code_tool.ask import ask
+from tools_app.code_tool.calls import CodeCalls
+from tools_app.code_tool.console import failure_text, short_console
+from tools_app.code_tool.journal import CallJournal, RunAborted
+from tools_app.code_tool.state import declared
+from tools_app.code_tool.state.functions import StateFunctions
 from tools_app.core.code.catalogue import Catalogue
 from tools_app.core.code.normalise import normalise
 from tools_app.core.code.truncation import truncated
@@ -26,13 +33,6 @@ from tools_app.core.inner_calls import inner_call_id
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Ask, Tool, ToolContext
 from tools_app.errors import ToolError
-from tools_app.execute import records
-from tools_app.execute.ask import ask
-from tools_app.execute.calls import CodeCalls
-from tools_app.execute.console import failure_text, short_console
-from tools_app.execute.journal import CallJournal, RunAborted
-from tools_app.execute.state import declared
-from tools_app.execute.state.functions import StateFunctions
 from tools_app.models.code_runs import Execution, ExecutionStatus
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.contract import Limits, RunResult, Sandbox, Script

@@ -16,8 +16,8 @@ from fibers.waits import Wait
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, dump, fingerprint
+from tools_app.code_tool import records
 from tools_app.errors import ReplayMismatch, ToolError
-from tools_app.execute import records
 from tools_app.models.code_runs import Execution, ExecutionCall, ExecutionCallStatus
 from tools_app.sandbox.contract import Answer
 

@@ -5,13 +5,13 @@ import threading
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.code_tool.state.arguments import flag, text
+from tools_app.code_tool.state.data import read_bytes
+from tools_app.code_tool.state.files import Function
 from tools_app.core.files.searching import MAX_FILE_BYTES, Search, searchable
 from tools_app.core.files.workspace import EntryKind, Workspace
 from tools_app.core.guard.reach import held_back, note_here
 from tools_app.errors import CodeInvalid, ToolInputInvalid
-from tools_app.execute.state.arguments import flag, text
-from tools_app.execute.state.data import read_bytes
-from tools_app.execute.state.files import Function
 
 MAX_MATCHES: Final = 200
 

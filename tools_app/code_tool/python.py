@@ -13,14 +13,14 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
+from tools_app.code_tool.console import failure_text, short_console
+from tools_app.code_tool.state.arguments import content, text
 from tools_app.core.code.normalise import without_fence
 from tools_app.core.code.truncation import truncated
 from tools_app.core.files.workspace import EntryKind, Operation, Put, Remove, Workspace
 from tools_app.core.schema import json_schema
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.errors import CodeInvalid, ToolError
-from tools_app.execute.console import failure_text, short_console
-from tools_app.execute.state.arguments import content, text
 from tools_app.sandbox.conf import sandbox_settings
 from tools_app.sandbox.contract import Answer, Limits, Sandbox, Script
 from tools_app.sandbox.deno import DenoSandbox

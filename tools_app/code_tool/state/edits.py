@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.code_tool.state.arguments import flag, text
+from tools_app.code_tool.state.data import HeldData, held_by, read_bytes
+from tools_app.code_tool.state.files import MAX_FILES, Function
 from tools_app.core.files.diffs import unified
 from tools_app.core.files.encodings import shown_text
 from tools_app.core.files.paths import normalise
@@ -13,9 +16,6 @@ from tools_app.core.files.replacing import Replacement
 from tools_app.core.files.workspace import EntryKind, MakeDirectory, Operation, Put, Remove, Workspace
 from tools_app.core.guard.reach import held_back, note_here
 from tools_app.errors import CodeInvalid, ToolInputInvalid
-from tools_app.execute.state.arguments import flag, text
-from tools_app.execute.state.data import HeldData, held_by, read_bytes
-from tools_app.execute.state.files import MAX_FILES, Function
 
 MAX_EDITS: Final = 200
 

@@ -13,6 +13,9 @@ from thinkproject.kernel.outages import is_outage
 from tools_app.calls.asking import judge_call
 from tools_app.calls.run import execute
 from tools_app.calls.services import settle_inner_call
+from tools_app.code_tool import records
+from tools_app.code_tool.journal import Attempt, CallJournal, CallOutcome
+from tools_app.code_tool.state.functions import StateFunctions
 from tools_app.core.code.catalogue import Catalogue
 from tools_app.core.guard.reach import held_back, note_here
 from tools_app.core.inner_calls import inner_call_id
@@ -20,9 +23,6 @@ from tools_app.core.permissions.rules import RULE
 from tools_app.core.tool import Ask, AskedCall, Tool, ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolResult, details_of
 from tools_app.errors import CodeInvalid, DatabaseAway
-from tools_app.execute import records
-from tools_app.execute.journal import Attempt, CallJournal, CallOutcome
-from tools_app.execute.state.functions import StateFunctions
 from tools_app.models.code_runs import ExecutionCallStatus
 from tools_app.sandbox.contract import Answer
 

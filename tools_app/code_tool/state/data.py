@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
+from tools_app.code_tool.state.arguments import number, shown_entry, text
+from tools_app.code_tool.state.files import MAX_FILES, Function
 from tools_app.core.files.encodings import PLAIN, Encoding
 from tools_app.core.files.media_types import sniff, sniff_head
 from tools_app.core.files.workspace import Entry, EntryKind, Workspace
 from tools_app.core.guard.reach import held_back
 from tools_app.errors import CodeInvalid, FileFailed
-from tools_app.execute.state.arguments import number, shown_entry, text
-from tools_app.execute.state.files import MAX_FILES, Function
 from tools_app.file_tools.keeping import encoded, held_text
 
 HEAD_BYTES: Final = 64 * 1024

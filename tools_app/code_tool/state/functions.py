@@ -3,13 +3,13 @@
 from typing import Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.code_tool.state.archives import ARCHIVE_FUNCTIONS
+from tools_app.code_tool.state.data import DATA_FUNCTIONS
+from tools_app.code_tool.state.edits import EDIT_FUNCTIONS
+from tools_app.code_tool.state.files import FILE_FUNCTIONS, Function
+from tools_app.code_tool.state.searching import SEARCH_FUNCTIONS
 from tools_app.core.files.workspace import Workspace
 from tools_app.errors import CodeInvalid
-from tools_app.execute.state.archives import ARCHIVE_FUNCTIONS
-from tools_app.execute.state.data import DATA_FUNCTIONS
-from tools_app.execute.state.edits import EDIT_FUNCTIONS
-from tools_app.execute.state.files import FILE_FUNCTIONS, Function
-from tools_app.execute.state.searching import SEARCH_FUNCTIONS
 from tools_app.file_tools.lookalikes import naming_alike
 from tools_app.file_tools.making import own_pattern
 

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.code_tool.state.arguments import content, flag, number, shown_entry, text
 from tools_app.core.files.encodings import HEAD_BYTES, PLAIN, detected_head
 from tools_app.core.files.workspace import Workspace
 from tools_app.errors import FileFailed
-from tools_app.execute.state.arguments import content, flag, number, shown_entry, text
 from tools_app.sandbox.packing import packed
 
 MAX_FILES: Final = 1000

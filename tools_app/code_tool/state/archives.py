@@ -12,10 +12,10 @@ from collections.abc import AsyncGenerator
 from typing import Any, Final
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.code_tool.state.arguments import shown_entry, text
+from tools_app.code_tool.state.files import MAX_FILES, Function
 from tools_app.core.files.workspace import Workspace
 from tools_app.errors import CodeInvalid
-from tools_app.execute.state.arguments import shown_entry, text
-from tools_app.execute.state.files import MAX_FILES, Function
 from tools_app.workspace.archive import export_zip
 from tools_app.workspace.unpacking import import_archive
 
