@@ -22,7 +22,7 @@ from fibers.core.states import TERMINAL, FiberStatus
 from fibers.effects.looking import look
 from fibers.effects.registered import effects
 from fibers.execution import recovery
-from fibers.execution.inline import first_claimable, running
+from fibers.execution.own_worker import first_claimable, running
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber, Schedule, ScheduleRun
 from fibers.queue import leases

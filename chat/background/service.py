@@ -32,7 +32,7 @@ from fibers import services
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL, WORKER_LOST, FiberStatus
 from fibers.errors import FiberNotFound
-from fibers.execution.attached import run_attached
+from fibers.execution.in_caller import run_attached
 from fibers.models import Fiber
 from fibers.queue.enqueue import FiberSpec
 from thinkproject.kernel.aio import db

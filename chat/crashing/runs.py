@@ -29,7 +29,7 @@ from chat.turns.admission.intake import Submit
 from chat.turns.admission.tool_answers import Reply
 from chat.turns.state.status import turn_status
 from fibers.core.states import FiberStatus
-from fibers.execution.inline import first_claimable, running
+from fibers.execution.own_worker import first_claimable, running
 from fibers.models import Fiber
 from fibers.testing import has_crashed, is_anything_open, recover_crashed
 from sessions_app.core.messages.shapes import Message, NewMessage

@@ -29,7 +29,7 @@ from chat.webhooks.wakes import StreamWake, read_wake, stored_wake
 from fibers.context import FiberContext
 from fibers.core.cursors import Checkpoint
 from fibers.errors import Failed, FiberError, LeaseLost, WakeRejected
-from fibers.execution.attached import run_attached
+from fibers.execution.in_caller import run_attached
 from fibers.lifecycle.drain import drain_until_idle
 from fibers.lifecycle.session import RunnerSession, Wake, run_with_lifecycle
 from fibers.queue.enqueue import FiberSpec

@@ -17,7 +17,7 @@ from fibers.context import FiberContext
 from fibers.core.states import FiberEvent, FiberStatus, Interrupt
 from fibers.errors import Cancelled, Failed, GivenUp, LeaseLost, Parked
 from fibers.process.heartbeat import heartbeat
-from fibers.process.running import registry, worker_name
+from fibers.process.runs import registry, worker_name
 from fibers.queue import leases
 from fibers.queue.dispatch import forget_dispatch
 from fibers.queue.leases import Settlement

@@ -23,7 +23,7 @@ from fibers.execution import recovery, runner
 from fibers.execution.taking import NameTaker
 from fibers.execution.worker_loop import shared_loop
 from fibers.process.interrupts import Listener
-from fibers.process.running import RunRegistry, registry
+from fibers.process.runs import RunRegistry, registry
 from fibers.queue import leases, presence
 from fibers.queue.leases import Settlement
 from fibers.registry import own_queues, serve_queues, served_queues

@@ -17,7 +17,7 @@ from fibers.core.states import FiberEvent
 from fibers.errors import FiberStopped, LeaseLost, WakeRejected
 from fibers.lifecycle.session import FenceToken, RunnerLifecycleAdapter, Wake
 from fibers.models import Fiber, RunnerCheckpoint
-from fibers.process.running import worker_name
+from fibers.process.runs import worker_name
 from fibers.queue import leases
 from fibers.queue.dispatch import dispatch_on_commit
 from fibers.queue.leases import Settlement

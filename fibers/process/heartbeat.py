@@ -13,7 +13,7 @@ from django.db.utils import Error as DatabaseError
 
 from fibers.conf import fiber_settings
 from fibers.core.states import Interrupt
-from fibers.process.running import RunRegistry, registry, worker_name
+from fibers.process.runs import RunRegistry, registry, worker_name
 from fibers.queue import leases
 
 logger = logging.getLogger(__name__)

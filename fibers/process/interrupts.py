@@ -14,7 +14,7 @@ from django.db.utils import Error as DatabaseError
 from fibers.conf import fiber_settings
 from fibers.core.states import Interrupt
 from fibers.models import Fiber
-from fibers.process.running import registry
+from fibers.process.runs import registry
 from fibers.queue.names import client_of
 
 logger = logging.getLogger(__name__)

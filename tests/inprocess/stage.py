@@ -20,7 +20,7 @@ from chat.instances import notifications
 from chat.reads.snapshots import current_transcript
 from chat.testing import think_test_settings
 from fibers import testing
-from fibers.execution.inline import first_claimable
+from fibers.execution.own_worker import first_claimable
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
 from sessions_app.core.messages.shapes import Message

@@ -16,7 +16,7 @@ from chat.agent.base import InstanceKey
 from chat.http.api.router import VERSION
 from chat.management.inline import agent_name, alone, quiet
 from chat.management.users import find_user
-from fibers.execution.inline import working_for
+from fibers.execution.own_worker import working_for
 
 LINE_BYTES: Final = 64 * 1024 * 1024
 """Of one message: an editor may send a picture in it."""

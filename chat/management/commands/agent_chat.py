@@ -30,7 +30,7 @@ from chat.runtime.turn_callbacks import CallbackCaller, follow_turn, report_end
 from chat.runtime.undo import Undone, sentences_of
 from chat.turns.state.status import TurnStatus
 from fibers.core.states import TERMINAL, FiberStatus
-from fibers.execution.inline import working_for
+from fibers.execution.own_worker import working_for
 from fibers.models import Fiber
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError

@@ -23,7 +23,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
 from chat.reads.snapshots import current_transcript
 from chat.think import Permission, Think, Tool, tool
-from fibers.execution.inline import working_for
+from fibers.execution.own_worker import working_for
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 from tools_app.question_tool import ask_user

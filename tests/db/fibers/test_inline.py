@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from fibers.execution.inline import running
+from fibers.execution.own_worker import running
 from fibers.queue.dispatch import dispatch_now
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -17,7 +17,7 @@ from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
 from fibers.process import interrupts
 from fibers.process.heartbeat import heartbeat
-from fibers.process.running import registry as held
+from fibers.process.runs import registry as held
 from fibers.registry import durable
 from thinkproject.kernel.aio import db
 

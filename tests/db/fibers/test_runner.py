@@ -14,7 +14,7 @@ from fibers.errors import Cancelled, Failed, Parked
 from fibers.execution import runner
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
-from fibers.process.running import registry as held
+from fibers.process.runs import registry as held
 from fibers.queue import leases
 from fibers.registry import durable
 from fibers.testing import run_until_idle

@@ -19,7 +19,7 @@ from fibers.execution.taking import NameTaker
 from fibers.execution.worker import Worker
 from fibers.execution.worker_loop import shared_loop
 from fibers.models import Fiber
-from fibers.process.running import registry as held
+from fibers.process.runs import registry as held
 from fibers.queue import names
 from fibers.registry import durable
 from fibers.testing import claim_for_test, expire_lease

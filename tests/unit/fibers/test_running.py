@@ -5,7 +5,7 @@ import threading
 
 from fibers.core.states import Interrupt
 from fibers.execution.worker_loop import run_on_shared_loop, shared_loop
-from fibers.process.running import RunRegistry, worker_name
+from fibers.process.runs import RunRegistry, worker_name
 
 
 class Run:

@@ -9,7 +9,7 @@ from chat.instance.handle import AgentHandle
 from chat.models import AgentMessage, Turn
 from chat.turns.admission.admission import cancel_turn
 from fibers.models import Fiber
-from fibers.process.running import registry as running
+from fibers.process.runs import registry as running
 from fibers.services import expire_wait
 from fibers.testing import crash_after, run_until_idle
 from thinkproject.kernel.aio import db

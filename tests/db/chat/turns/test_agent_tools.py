@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fibers.process.running import registry as running
+from fibers.process.runs import registry as running
 from fibers.testing import crash_after, run_until_idle
 
 from .agents import MODELS

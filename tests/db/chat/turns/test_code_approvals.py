@@ -18,7 +18,7 @@ from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.tool_answers import has_pending_interaction
 from fibers.execution import recovery
 from fibers.models import Fiber
-from fibers.process.running import registry as runs
+from fibers.process.runs import registry as runs
 from fibers.services import answer_wait
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db

@@ -7,7 +7,7 @@ import pytest
 
 from chat.llm.scripted import ScriptedModel
 from chat.think import Think, Tool, ToolContext, tool
-from fibers.process.running import registry as runs
+from fibers.process.runs import registry as runs
 from fibers.testing import run_until_idle
 from tools_app.code_tool.tool import create_execute_tool
 from tools_app.sandbox.deno import DenoSandbox

@@ -18,7 +18,7 @@ from chat.turns.admission.admission import cancel_turn, clear_instance
 from chat.turns.admission.intake import Continue
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
-from fibers.process.running import registry
+from fibers.process.runs import registry
 from fibers.services import cancel_fiber, requeue_fiber
 from fibers.testing import claim_for_test, crash_after, expire_lease, make_due, run_until_idle
 from thinkproject.kernel.aio import db

@@ -22,7 +22,7 @@ from chat.think import RecoveryContext, Think, Tool, ToolContext, tool
 from fibers.context import current_fiber
 from fibers.execution import recovery
 from fibers.models import Fiber
-from fibers.process.running import registry as runs
+from fibers.process.runs import registry as runs
 from fibers.testing import die, run_until_idle
 from fibers.waits import WaitEnd
 from thinkproject.kernel.aio import db

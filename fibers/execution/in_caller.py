@@ -16,7 +16,7 @@ from fibers.errors import FiberError, FiberStopped, LeaseLost
 from fibers.execution.runner import Run
 from fibers.models import Fiber
 from fibers.process.heartbeat import heartbeat
-from fibers.process.running import registry, worker_name
+from fibers.process.runs import registry, worker_name
 from fibers.queue import leases
 from fibers.queue.enqueue import FiberSpec, insert_fiber
 from fibers.queue.leases import Settlement
