@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from chat.admin.columns import agent_title, linked, reads_messages, shortened
-from chat.admin.lower_apps import function_title
+from chat.admin.pages_of_lower_apps import function_title
 from chat.admin.plots import Bar, plot
 from chat.reads import usage
 from chat.reads.dashboard import operations
