@@ -9,7 +9,7 @@ from fibers.context import FiberContext
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.errors import McpServerNotFound, McpUnavailable
-from tools_app.mcp import rows
+from tools_app.mcp import health, rows
 from tools_app.mcp.conf import CONNECT_SECONDS, mcp_settings
 from tools_app.mcp.contents import read_content
 from tools_app.mcp.pool import Target, pool
@@ -21,7 +21,7 @@ async def connect_server(context: FiberContext) -> None:
         server = await db(rows.find_server, str(context.payload["server_id"]))
     except McpServerNotFound:
         return
-    await db(rows.note_connecting, server.pk)
+    await db(health.note_connecting, server.pk)
     try:
         await pool().refresh(Target(server, context.payload.get("user_id")), insists=True)
     except McpUnavailable:

@@ -23,7 +23,7 @@ from thinkproject.kernel.secrets import SecretUnreadable
 from tools_app.core.mcp.catalogue import CatalogueLimits, Listed, build_catalogue
 from tools_app.core.mcp.servers import McpScope, McpTransport
 from tools_app.errors import McpSignInNeeded, McpUnavailable
-from tools_app.mcp import rows
+from tools_app.mcp import health, rows
 from tools_app.mcp.answers import ServerError
 from tools_app.mcp.conf import mcp_settings
 from tools_app.mcp.tokens import TokenAuth
@@ -133,10 +133,10 @@ class McpPool:
             listed = await self.request(target, _list, refreshes=False)
         except ServerError as error:
             failure = McpUnavailable(f"The server answers with an error: {error.message[:200]}")
-            await db(rows.note_failure, server.pk, server.config_hash, failure.message)
+            await db(health.note_failure, server.pk, server.config_hash, failure.message)
             raise failure from error
         catalogue = await asyncio.to_thread(build_catalogue, listed, limits)
-        await db(rows.store_catalogue, server.pk, server.config_hash, catalogue)
+        await db(health.store_catalogue, server.pk, server.config_hash, catalogue)
         return catalogue
 
     def refresh_soon(self, target: Target) -> "asyncio.Task[Any]":
@@ -170,7 +170,7 @@ class McpPool:
                 entry.connection = connection = await self._open(target, entry)
                 had_failed, entry.failures, entry.retry_at = entry.failures > 0, 0, 0.0
                 if had_failed or target.server.failures:
-                    await db(rows.note_working, target.server.pk)
+                    await db(health.note_working, target.server.pk)
                 return connection
             except McpUnavailable as error:
                 await self._failed(target, entry, error)
@@ -227,16 +227,16 @@ class McpPool:
         await self._check_sign_in(target, entry)
         entry.failures += 1
         entry.failed_at = timezone.now()
-        entry.retry_at = self._loop.time() + rows.retry_delay(entry.failures)
+        entry.retry_at = self._loop.time() + health.retry_delay(entry.failures)
         entry.error = error.message
-        await db(rows.note_failure, target.server.pk, target.server.config_hash, error.message)
+        await db(health.note_failure, target.server.pk, target.server.config_hash, error.message)
 
     async def _check_sign_in(self, target: Target, entry: _Entry) -> None:
         """Errors: `McpSignInNeeded` where the server refused us because the user is not, or no longer, signed in."""
         if entry.auth is None or not entry.auth.was_refused:
             return
         await self._discard(target.key, entry)
-        await db(rows.note_sign_in_needed, target.server.pk)
+        await db(health.note_sign_in_needed, target.server.pk)
         raise McpSignInNeeded(Phrase("Sign in at the MCP server {name!r} first.", name=target.server.name))
 
     async def _make_room(self, wanted: _Entry) -> None:

@@ -16,7 +16,7 @@ from tests.mcp.others import of_npm
 from thinkproject.kernel.aio import db
 from tools_app.core.mcp.catalogue import tool_name
 from tools_app.errors import McpServerInvalid
-from tools_app.mcp import rows as mcp_rows
+from tools_app.mcp import health
 from tools_app.mcp.pool import McpPool
 from tools_app.mcp.rows import Place, add_server
 
@@ -31,7 +31,7 @@ MakeRoom = Callable[..., Room]
 @pytest.fixture(autouse=True)
 def _loopback(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.THINK_MCP_PRIVATE_NETWORKS = ["127.0.0.0/8"]
-    monkeypatch.setattr(mcp_rows, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(health, "RETRY_SECONDS", 0.0)
 
 
 async def call(room: Room, name: str, **arguments: Any) -> Any:
