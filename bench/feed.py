@@ -38,7 +38,7 @@ from chat.feed.reading import open_feed, read_changes  # noqa: E402 - after the 
 from chat.llm.scripted import ScriptedModel  # noqa: E402 - after the set-up
 from chat.models import AgentInstance, FeedChange, FeedHead, Turn  # noqa: E402 - after the set-up
 from chat.think import InstanceKey, Think  # noqa: E402 - after the set-up
-from chat.turns.admission.admission import TurnRequest, admit  # noqa: E402 - after the set-up
+from chat.turns.admission.admit import TurnRequest, admit  # noqa: E402 - after the set-up
 from chat.turns.admission.intake import Submit  # noqa: E402 - after the set-up
 from fibers.execution.runner import run_fiber  # noqa: E402 - after the set-up
 from sessions_app.models import Message, Session  # noqa: E402 - after the set-up

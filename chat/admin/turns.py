@@ -19,7 +19,7 @@ from chat.admin.overview import usage_page
 from chat.admin.turn_columns import TRIGGER_WORDS, TurnColumns
 from chat.conversations.staff_edits import ask_again, asked_by
 from chat.models import Turn, TurnTrigger
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.stop import cancel_turn
 from chat.turns.state.status import FINAL, SKIPPED_REASON, TurnStatus, fiber_statuses, turn_status
 from fibers.core.states import FiberStatus
 from fibers.services import requeue_fiber

@@ -15,7 +15,7 @@ from chat.errors import InputInvalid, TurnConflict
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.runtime.add_messages import AppendAuthor, add_messages, edit_answer
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Edit, Intake, Regenerate, Submit
 from sessions_app.core.messages.messages import MessageRole, StoredMessage
 from sessions_app.core.messages.parts import pending_calls

@@ -23,7 +23,7 @@ from chat.llm.registry import replaced_models
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.streams.reader import read
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.intake import Submit
 from chat.turns.admission.tool_answers import Reply

@@ -13,7 +13,7 @@ from chat.instances.notifications import notify_conversation, notify_waiters
 from chat.instances.rows import key_of
 from chat.members.selectors import user_key
 from chat.models import AgentInstance, Turn
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from chat.turns.policies import delegating
 from fibers.core.states import FiberStatus

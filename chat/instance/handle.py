@@ -37,9 +37,10 @@ from chat.runtime import undo
 from chat.runtime.turn_callbacks import CallbackCaller, report_end, run_turn
 from chat.runtime.undo import Undone, UndoPreview
 from chat.sub_agents.service import child_key
-from chat.turns.admission.admission import TurnRequest, cancel_turn, clear_instance
+from chat.turns.admission.admit import TurnRequest
 from chat.turns.admission.intake import Program
 from chat.turns.admission.overlap import delivery_of
+from chat.turns.admission.stop import cancel_turn, clear_instance
 from chat.turns.execution.after_turn import response_key
 from chat.turns.state.parking import answer_wait
 from chat.turns.state.status import TurnStatus

@@ -22,7 +22,7 @@ from chat.models import AgentInstance, ImportedConversation, Turn
 from chat.operations.families import families_of
 from chat.operations.removal import delete_instance
 from chat.shares.services import revoke_links_of
-from chat.turns.admission.admission import STOP_TRIES, notify_settled
+from chat.turns.admission.stop import STOP_TRIES, notify_settled
 from chat.turns.state.active import lane_of
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.core.states import TERMINAL

@@ -11,8 +11,8 @@ from chat.instances.runs import forget_runs_of
 from chat.models import AgentInstance, Revert, Turn
 from chat.operations.data_exports import forget_exports
 from chat.operations.reverts import forget_reverts
-from chat.turns.admission.admission import cancel_all, stopping
 from chat.turns.admission.holding import live_fibers
+from chat.turns.admission.stop import cancel_all, stopping
 from chat.turns.state.deletion import BATCH, delete_turns
 from fibers.schedules.services import forget_schedules_of
 from fibers.services import forget_scopes, hold_fiber, stop_all_of_owner

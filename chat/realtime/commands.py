@@ -25,10 +25,11 @@ from chat.reads import snapshots
 from chat.realtime.connection import Connection
 from chat.realtime.rpc import CallDispatcher
 from chat.runtime.state import READ_ONLY, REJECTED, acting_for_client, change_state, is_read_only
-from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.continuation import reply_to_call
 from chat.turns.admission.intake import ClientArray
 from chat.turns.admission.overlap import delivery_of
+from chat.turns.admission.stop import cancel_turn, clear_instance
 from chat.turns.admission.tool_answers import has_pending_interaction, reply_of, tools_of
 from chat.turns.state.status import TurnStatus
 from chat.user_code.call_hook import is_overridden, notify_hook, user_facing_error

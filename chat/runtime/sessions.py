@@ -16,7 +16,7 @@ from chat.errors import InputInvalid, QuotaExceeded
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import ensure_instance, find_instance, hold_instance, key_of
 from chat.models import AgentInstance, Turn
-from chat.turns.admission.admission import clear_instance, stopping
+from chat.turns.admission.stop import clear_instance, stopping
 from chat.turns.state.deletion import delete_turns
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.session_facts import SessionFacts

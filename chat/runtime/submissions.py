@@ -14,8 +14,9 @@ from chat.agent.values.turns import Submission
 from chat.errors import InputInvalid, TurnConflict
 from chat.instances.rows import find_instance
 from chat.models import Turn, TurnTrigger
-from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program
+from chat.turns.admission.stop import cancel_turn
 from chat.turns.state.status import turn_status
 from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.aio import db

@@ -16,7 +16,8 @@ from chat.reads import snapshots
 from chat.reads.snapshots import TurnRef
 from chat.streams.reader import follow
 from chat.streams.records import Reset
-from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
+from chat.turns.admission.admit import TurnRequest, admit
+from chat.turns.admission.stop import cancel_turn
 from chat.turns.state.status import TurnStatus
 from chat.turns.tools.caller_calls import CallerTools, serving
 from fibers.context import current_fiber

@@ -15,8 +15,9 @@ from chat.instances.waiting import wait_until
 from chat.models import Turn
 from chat.runtime.add_messages import add_messages
 from chat.runtime.turn_callbacks import CallbackCaller, refuse_nesting, report_end, run_turn
-from chat.turns.admission.admission import TurnRequest, cancel_turn, give_input
+from chat.turns.admission.admit import TurnRequest, give_input
 from chat.turns.admission.intake import Continue, Program
+from chat.turns.admission.stop import cancel_turn
 from chat.turns.admission.tool_answers import has_pending_interaction
 from chat.turns.state import input_reservation
 from chat.turns.state.active import active_turns

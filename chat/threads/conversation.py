@@ -8,7 +8,7 @@ from chat.instances.notifications import group_of, notify_on_commit
 from chat.instances.rows import find_instance, hold_instance
 from chat.runtime.add_messages import AppendAuthor, add_messages
 from chat.threads.messages import flat, from_flat
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Continue
 from chat.turns.state.active import turns_here
 from sessions_app.core.messages.shapes import NewMessage

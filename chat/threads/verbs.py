@@ -21,7 +21,7 @@ from chat.runtime.state import asking_client
 from chat.threads import conversation, files, registry
 from chat.threads.messages import milliseconds
 from chat.threads.registry import CLEARED, ENDED, MESSAGES, THREADS, Thread, ThreadWorkspace
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject

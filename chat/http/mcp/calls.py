@@ -32,8 +32,9 @@ from chat.instances.addresses import is_root_name
 from chat.instances.rows import find_instance, hold_if_there, hold_instance
 from chat.instances.workspaces import attach_workspace
 from chat.models import Turn
-from chat.turns.admission.admission import TurnRequest, admit, cancel_turn
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Submit
+from chat.turns.admission.stop import cancel_turn
 from chat.turns.state.active import active_turns
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError

@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 from chat.access.auth import open_turn
 from chat.errors import TurnNotFound
 from chat.http.mcp.callers import McpCaller
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.stop import cancel_turn
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.cache import shared_cache
 from thinkproject.kernel.jsonvalue import fingerprint

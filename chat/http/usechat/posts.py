@@ -24,9 +24,10 @@ from chat.http.usechat.playback import Extended, Playback
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.reads import snapshots
-from chat.turns.admission.admission import TurnRequest, admit, cancel_all, cancel_turn
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import ClientArray, Intake, Regenerate
 from chat.turns.admission.overlap import delivery_of
+from chat.turns.admission.stop import cancel_all, cancel_turn
 from chat.turns.admission.tool_answers import tools_of
 from chat.turns.state.active import turns_here
 from chat.turns.state.status import TurnStatus

@@ -16,7 +16,7 @@ from chat.instances.notifications import notify_conversation
 from chat.instances.rows import find_instance, hold_instance
 from chat.instances.runs import note_turn_end
 from chat.models import AgentInstance, Turn, TurnOptions, TurnTrigger
-from chat.turns.admission.admission import TurnRequest, accept_turn
+from chat.turns.admission.admit import TurnRequest, accept_turn
 from chat.turns.admission.authors import GONE, may_go_on
 from chat.turns.admission.intake import Continue, Placement
 from chat.turns.admission.rule_answers import (

@@ -21,7 +21,7 @@ from chat.members.selectors import user_key
 from chat.models import AgentInstance, Turn, TurnOptions
 from chat.models.runs import AgentRun
 from chat.streams.logs.database_log import cold_records
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from chat.turns.delegation.starting import watch_key
 from chat.turns.policies import delegating

@@ -18,7 +18,7 @@ from chat.instances.rows import ensure_instance, hold_instance
 from chat.instances.runs import MAX_RETRIES, end_run_as
 from chat.models import AgentInstance, Turn
 from chat.models.runs import AgentRun
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from chat.turns.conf import turn_settings
 from chat.turns.policies import delegating

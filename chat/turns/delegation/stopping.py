@@ -10,7 +10,7 @@ from chat.instances.rows import hold_if_there
 from chat.instances.runs import end_run_as, executors_of
 from chat.models import AgentInstance, AgentMessage
 from chat.models.runs import AgentRun
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.stop import cancel_turn
 from chat.turns.admission.tool_answers import supersede_open_calls
 from chat.turns.state.active import active_turns
 from fibers.services import cancel_fiber

@@ -39,7 +39,7 @@ from chat.instances.rows import find_instance
 from chat.streams.reader import close_stream
 from chat.streams.writing.writer import StreamWriter
 from chat.turns import policies
-from chat.turns.admission.admission import LISTED_FOR
+from chat.turns.admission.admit import LISTED_FOR
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.compaction import context_usage
 from chat.turns.background.summaries import start_summary, writes_summaries

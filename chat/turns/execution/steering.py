@@ -13,7 +13,7 @@ from chat.core.durable_names import TURN_FIBER
 from chat.core.loop.call_records import STEER_PREFIX
 from chat.models import AgentInstance, Delivery, Turn
 from chat.streams.writing.writer import StreamWriter
-from chat.turns.admission.admission import notify_settled
+from chat.turns.admission.stop import notify_settled
 from chat.turns.execution.model_input import files_in
 from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.turn_facts import TurnFacts

@@ -16,7 +16,7 @@ from chat.instances.addresses import INBOX, MAX_HOPS
 from chat.instances.rows import ensure_instance, hold_instance, key_of
 from chat.members.selectors import user_key
 from chat.models import AgentInstance, AgentMessage, Turn, TurnOptions
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from chat.turns.guarding.handed_down import Denied, handed_down_to
 from chat.turns.policies import delegating

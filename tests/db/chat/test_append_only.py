@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, models, transaction
 from chat.conversations.services import delete_instance
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from sessions_app.apps import APPEND_ONLY as OF_SESSIONS
 from sessions_app.context.history import ContextOwner, erase_texts, note_change
 from sessions_app.messages.services import delete_session

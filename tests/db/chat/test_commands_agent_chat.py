@@ -19,7 +19,7 @@ from chat.management.terminal import Screen
 from chat.models import AgentInstance, Turn
 from chat.reads.snapshots import current_transcript, find_turn
 from chat.think import Command, Think, Tool, tool
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from fibers.models import Fiber
 from sessions_app.core.messages.shapes import Message

@@ -15,7 +15,7 @@ from chat.models import AgentInstance, AgentRun, Turn
 from chat.operations import ended_runs
 from chat.operations.ended_runs import prune_children
 from chat.operations.removal import delete_instance
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from fibers.models import Fiber
 from fibers.models.schedules import Schedule

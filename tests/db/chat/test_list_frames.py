@@ -14,7 +14,7 @@ from chat.instances.rows import key_of
 from chat.members.services import add_member, remove_member
 from chat.models import AgentInstance, Role
 from chat.testing import worker
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Submit
 from tests.db.chat.sockets import connection, cookie_of
 from tests.db.statements import statements

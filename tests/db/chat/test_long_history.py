@@ -13,8 +13,9 @@ from chat.models import AgentInstance, Turn, new_turn_id
 from chat.reads.snapshots import snapshot
 from chat.reads.transcripts import transcript
 from chat.turns import policies
-from chat.turns.admission.admission import TurnRequest, admit, clear_instance
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Submit
+from chat.turns.admission.stop import clear_instance
 from fibers.models import Fiber, new_fiber_id
 from fibers.queue import leases
 from sessions_app.core.messages.shapes import NewMessage

@@ -12,7 +12,7 @@ from chat.instance.handle import AgentHandle
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.testing import worker
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from tests.db.chat.conftest import text_message
 from tests.db.chat.socket_requests import submit
 from tests.db.chat.sockets import frames_until, opening_sockets

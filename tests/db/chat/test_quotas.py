@@ -23,7 +23,7 @@ from chat.models import AgentInstance, Attachment, DurableStream, MessageCount, 
 from chat.runtime import sessions
 from chat.runtime.add_messages import add_messages
 from chat.turns.admission import continuation
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program, Submit
 from chat.turns.admission.tool_answers import Reply
 from sessions_app.models import Message, Session

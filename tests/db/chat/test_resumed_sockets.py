@@ -12,7 +12,7 @@ from chat.instances.notifications import group_of, send_notification
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn, TurnSeen
 from chat.realtime.events import InstanceEvents
-from chat.turns.admission.admission import resume_turn
+from chat.turns.admission.stop import resume_turn
 from fibers.models import Fiber
 from tests.db.chat.conftest import CHUNKS
 from tests.db.chat.sockets import Open, frames_until

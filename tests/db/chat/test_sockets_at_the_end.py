@@ -23,7 +23,7 @@ from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import get_log
 from chat.streams.logs.redis_log import keys_of
 from chat.streams.records import Append, Record
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from fibers.models import Fiber
 from sessions_app.messages.services import put_assistant
 from tests.db.chat.conftest import CHUNKS, make_turn, text_message

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from chat.llm.scripted import ScriptedModel
 from chat.realtime import commands
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.stop import cancel_turn
 from fibers.testing import worker
 from tests.db.chat.socket_requests import UPDATED, ask, send
 from tests.db.chat.sockets import frames_until, opening_sockets

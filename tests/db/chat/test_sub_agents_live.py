@@ -19,7 +19,7 @@ from chat.instances.rows import ensure_instance, find_instance, key_of
 from chat.models import AgentInstance, Turn
 from chat.realtime import monitor
 from chat.streams.logs.log import close_logs
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Submit
 from fibers.testing import run_until_idle, worker
 from sessions_app.core.messages.shapes import NewMessage

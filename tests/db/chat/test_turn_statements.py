@@ -14,7 +14,7 @@ from chat.models import AgentInstance, Turn
 from chat.realtime import commands
 from chat.streams.logs.log import get_log
 from chat.streams.records import Append
-from chat.turns.admission.admission import admit
+from chat.turns.admission.admit import admit
 from fibers.models import Fiber
 from sessions_app.messages.services import Leaf, place_messages, put_assistant
 from tests.db.chat.conftest import text_message

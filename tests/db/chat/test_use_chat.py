@@ -22,7 +22,7 @@ from chat.models import AgentInstance, ApiToken, Turn, TurnSeen
 from chat.reads import snapshots
 from chat.streams.logs.log import close_logs
 from chat.streams.logs.redis_log import keys_of
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from sessions_app.core.messages.shapes import Part
 from sessions_app.messages.services import put_assistant, queue_messages
 from sessions_app.messages.stored_texts import StoredText

@@ -57,7 +57,7 @@ from chat.reads import transcripts
 from chat.reads.activity import Activity
 from chat.runtime.add_messages import AppendAuthor, add_messages, edit_answer
 from chat.runtime.model_choice import OfferedModel
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from sessions_app.core.messages.messages import parse_message
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf

@@ -14,7 +14,7 @@ from chat.http.api.schemas.common import CancelOut, SubmissionIn, SubmissionOut
 from chat.instances.rows import key_of
 from chat.models import Turn
 from chat.runtime import submissions
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.stop import cancel_turn
 from sessions_app.core.messages.shapes import NewMessage
 
 router = Router(tags=["submissions"])

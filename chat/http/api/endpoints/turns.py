@@ -17,9 +17,10 @@ from chat.instances.rows import key_of
 from chat.members.selectors import author_of
 from chat.models import Role
 from chat.reads import transcripts
-from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, resume_turn
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Continue, Edit, Intake, Regenerate, Submit
 from chat.turns.admission.overlap import delivery_of
+from chat.turns.admission.stop import cancel_turn, resume_turn
 from chat.turns.admission.waiting import edit_waiting, order_waiting
 from sessions_app.core.messages.shapes import NewMessage
 from thinkproject.kernel.phrases import Phrase

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from chat.models import AgentInstance, Turn
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.stop import cancel_turn
 from sessions_app.messages import selectors
 from tests.db.chat.conftest import ApiClient, make_turn
 from tests.db.chat.turns.gated import Drop

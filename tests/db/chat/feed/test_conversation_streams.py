@@ -16,7 +16,7 @@ from chat.members.services import add_member, remove_member
 from chat.models import AgentInstance, FeedHead, Role
 from chat.reads import feed_values
 from chat.reads.feed_values import VALUES
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from sessions_app.messages.services import delete_message
 from sessions_app.models import Message
 from tests.db.chat.conftest import say

@@ -20,7 +20,7 @@ from chat.feed.reading import open_feed, prune_feeds
 from chat.instances.rows import key_of
 from chat.members.services import add_member, remove_member
 from chat.models import AgentInstance, ApiToken, FeedChange, FeedHead, Role
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from tests.db.chat.conftest import say
 from tests.db.chat.feed.events_reader import EventsReader
 from thinkproject.kernel.aio import db

@@ -13,7 +13,7 @@ from chat.instances.rows import key_of
 from chat.members.services import add_member, remove_member
 from chat.models import AgentInstance, Membership, Role, Turn, TurnSeen
 from chat.streams.logs.log import close_logs
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import ClientArray
 from tests.db.chat.sockets import connection, cookie_of
 from tests.db.chat.streams.support import eventually

@@ -15,7 +15,7 @@ from chat.errors import QuotaExceeded
 from chat.http.mcp.endpoint import McpEndpoint
 from chat.instances.rows import ensure_instance
 from chat.models import AgentInstance, Turn
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Submit
 from tests.db.chat.programs.flows import (
     ORIGIN,

@@ -12,7 +12,7 @@ from chat.instance.handle import AgentHandle
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.reads.snapshots import current_transcript
-from chat.turns.admission.admission import Admission, TurnRequest, admit
+from chat.turns.admission.admit import Admission, TurnRequest, admit
 from chat.turns.admission.intake import Intake, Submit
 from chat.turns.state.status import turn_status
 from fibers.testing import run_until_idle

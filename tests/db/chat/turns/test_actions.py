@@ -15,8 +15,8 @@ from chat.errors import CallChanged, CallDecided
 from chat.files import attachments
 from chat.models import AgentInstance, Attachment, Turn
 from chat.streams.reader import read
-from chat.turns.admission.admission import cancel_turn
 from chat.turns.admission.effects import replay_effect
+from chat.turns.admission.stop import cancel_turn
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.core.messages.shapes import Part

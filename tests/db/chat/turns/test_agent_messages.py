@@ -7,7 +7,7 @@ import pytest
 from chat.errors import AgentCallFailed, AgentNotFound
 from chat.instance.handle import AgentHandle
 from chat.models import AgentMessage, Turn
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.stop import cancel_turn
 from fibers.models import Fiber
 from fibers.process.runs import registry as running
 from fibers.services import expire_wait

@@ -12,9 +12,9 @@ from django.db.models.functions import Now
 from chat.conversations.services import delete_instance
 from chat.errors import CallChanged, InputInvalid
 from chat.models import AgentInstance, Turn
-from chat.turns.admission.admission import cancel_turn, clear_instance
 from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.intake import ClientArray
+from chat.turns.admission.stop import cancel_turn, clear_instance
 from chat.turns.admission.tool_answers import has_pending_interaction
 from fibers.models import Fiber
 from fibers.testing import run_until_idle

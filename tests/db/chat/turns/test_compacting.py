@@ -13,7 +13,7 @@ from chat.instances.notifications import group_of
 from chat.instances.rows import find_instance
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from chat.turns.background import compaction
 from chat.turns.state.compaction_queue import request_compaction
 from fibers.models import Fiber

@@ -9,8 +9,9 @@ from django.db.models.functions import Now
 from chat.errors import TurnDropped
 from chat.models import AgentInstance, Turn
 from chat.testing import worker
-from chat.turns.admission.admission import Admission, clear_instance
+from chat.turns.admission.admit import Admission
 from chat.turns.admission.intake import Edit, Regenerate, Submit
+from chat.turns.admission.stop import clear_instance
 from fibers.models import Fiber
 from fibers.testing import make_due, run_until_idle
 from thinkproject.kernel.aio import db

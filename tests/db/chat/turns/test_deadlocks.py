@@ -18,8 +18,9 @@ from chat.errors import ChatError
 from chat.models import Turn
 from chat.reads.snapshots import is_final
 from chat.streams.logs.log import close_logs
-from chat.turns.admission.admission import TurnRequest, admit, cancel_turn, clear_instance
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Submit
+from chat.turns.admission.stop import cancel_turn, clear_instance
 from fibers.execution import recovery
 from fibers.models import Fiber
 from fibers.testing import expire_lease, worker

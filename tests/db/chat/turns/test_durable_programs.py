@@ -11,7 +11,7 @@ from django.test import Client
 
 from chat.access.api_tokens import create_token
 from chat.errors import InputInvalid
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.stop import cancel_turn
 from fibers.models import Fiber, ServedFunction
 from fibers.queue import presence
 from fibers.testing import run_until_idle

@@ -15,7 +15,7 @@ from chat.durable_tools.checks import check_executors
 from chat.instances.rows import find_instance
 from chat.testing import worker
 from chat.tools.durable import create_tool_execution_effect, make_durable_tool, wait_for_tool_result
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.stop import cancel_turn
 from fibers.errors import FiberNotFound
 from fibers.execution.recovery import sweep
 from fibers.execution.runner import run_fiber

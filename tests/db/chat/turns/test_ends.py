@@ -14,8 +14,8 @@ from chat.reads.snapshots import is_final
 from chat.streams.logs.log import close_logs
 from chat.streams.writing import writer
 from chat.think import StepContext
-from chat.turns.admission.admission import cancel_turn, clear_instance
 from chat.turns.admission.intake import Continue
+from chat.turns.admission.stop import cancel_turn, clear_instance
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
 from fibers.process.runs import registry

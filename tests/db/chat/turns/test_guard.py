@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from chat.core.model.language_model import ModelRequest
-from chat.turns.admission.admission import clear_instance
 from chat.turns.admission.intake import Submit
+from chat.turns.admission.stop import clear_instance
 from fibers.testing import worker
 from sessions_app.compactions.services import add_compaction
 from sessions_app.core.messages.shapes import Message

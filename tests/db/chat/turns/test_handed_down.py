@@ -24,7 +24,7 @@ from chat.think import (
     action,
     tool,
 )
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from fibers.testing import run_until_idle, worker
 from tests.db.statements import statements

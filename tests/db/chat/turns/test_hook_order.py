@@ -11,8 +11,8 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.testing import worker
 from chat.think import Think
-from chat.turns.admission.admission import cancel_turn
 from chat.turns.admission.intake import ClientArray, Continue, Edit, Regenerate
+from chat.turns.admission.stop import cancel_turn
 from fibers.testing import crash_after
 from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db

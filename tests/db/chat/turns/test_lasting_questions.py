@@ -11,9 +11,9 @@ from chat.conversations.services import instance_page
 from chat.core.context.prompt import DECIDED_TEXT, WAITING_TEXT
 from chat.models import Turn
 from chat.think import Tool
-from chat.turns.admission.admission import cancel_turn
 from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.intake import ClientArray, Edit, Regenerate
+from chat.turns.admission.stop import cancel_turn
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.shapes import Message, NewMessage

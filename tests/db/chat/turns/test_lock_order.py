@@ -9,7 +9,7 @@ from django.db import connection, connections, transaction
 
 from chat.instances.rows import lock_instance
 from chat.models import Turn
-from chat.turns.admission.admission import Admission, TurnRequest, admit
+from chat.turns.admission.admit import Admission, TurnRequest, admit
 from chat.turns.admission.continuation import Replied, reply_to_call
 from chat.turns.admission.intake import Submit
 from chat.turns.admission.tool_answers import Reply

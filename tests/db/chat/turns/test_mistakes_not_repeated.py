@@ -15,7 +15,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Attachment, Turn
 from chat.testing import worker
 from chat.think import Think
-from chat.turns.admission.admission import cancel_turn
+from chat.turns.admission.stop import cancel_turn
 from chat.turns.state.status import TurnStatus
 from fibers.testing import run_until_idle
 from sessions_app.models import Message

@@ -16,8 +16,8 @@ from chat.reads.snapshots import is_final
 from chat.streams.reader import read
 from chat.streams.writing import writer
 from chat.testing import worker
-from chat.turns.admission.admission import cancel_turn
 from chat.turns.admission.intake import Continue
+from chat.turns.admission.stop import cancel_turn
 from chat.turns.state.status import TurnStatus
 from fibers.execution import recovery
 from fibers.testing import claim_for_test, crash_after, expire_lease, run_until_idle

@@ -13,7 +13,7 @@ from chat.think import (
     Think,
     Tool,
 )
-from chat.turns.admission.admission import resume_turn
+from chat.turns.admission.stop import resume_turn
 from chat.turns.execution.recovery import budget_of_turn
 from fibers import services
 from fibers.core.budget import RecoveryBudget

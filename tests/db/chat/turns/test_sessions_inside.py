@@ -10,7 +10,7 @@ from chat.instances.rows import find_instance
 from chat.models import AgentInstance, StreamSegment, Turn
 from chat.reads import transcripts
 from chat.testing import worker
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from fibers.testing import run_until_idle
 from sessions_app.errors import SessionNotFound
 from sessions_app.models import Message, Session

@@ -12,7 +12,7 @@ from chat.crashing.everywhere import CrashEverywhere, CrashOptions
 from chat.instance.handle import AgentHandle
 from chat.models import Delivery, Turn
 from chat.testing import worker
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from fibers import context as contexts
 from fibers.context import FiberContext
 from fibers.models import Fiber

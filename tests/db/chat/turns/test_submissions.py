@@ -13,8 +13,8 @@ from chat.errors import InputInvalid, NestedTurn, TurnConflict
 from chat.instance.instance import make_agent
 from chat.models import Turn
 from chat.testing import worker
-from chat.turns.admission.admission import clear_instance
 from chat.turns.admission.intake import Submit
+from chat.turns.admission.stop import clear_instance
 from fibers.execution import recovery
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle

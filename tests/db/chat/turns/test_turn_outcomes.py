@@ -12,7 +12,7 @@ from chat.errors import TurnFailed
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.testing import worker
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from chat.turns.state.status import TurnStatus
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db

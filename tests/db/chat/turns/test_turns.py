@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from chat.agent.base import InstanceKey
 from chat.models import AgentInstance, StreamSegment
 from chat.streams.reader import read
-from chat.turns.admission.admission import cancel_turn, clear_instance
 from chat.turns.admission.intake import Edit, Regenerate, Submit
+from chat.turns.admission.stop import cancel_turn, clear_instance
 from fibers.testing import run_until_idle
 from sessions_app.core.messages.shapes import Message, NewMessage
 from thinkproject.kernel.aio import db

@@ -11,7 +11,7 @@ from chat.instance.instance import make_agent
 from chat.models import AgentInstance, Turn
 from chat.reads.transcripts import transcript, turn_page
 from chat.testing import worker
-from chat.turns.admission.admission import clear_instance
+from chat.turns.admission.stop import clear_instance
 from chat.turns.state import input_reservation
 from chat.turns.state.status import TurnStatus
 from fibers.testing import crash_after, run_until_idle

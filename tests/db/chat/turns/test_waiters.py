@@ -13,7 +13,7 @@ from chat.instances import waiting
 from chat.models import Turn, TurnOptions
 from chat.testing import worker
 from chat.think import Think
-from chat.turns.admission.admission import TurnRequest, admit
+from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from chat.turns.state.deferred_input import change_options
 from sessions_app.core.messages.shapes import Part
