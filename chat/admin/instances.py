@@ -29,8 +29,8 @@ from chat.admin.columns import (
 from chat.admin.conversation_actions import ConversationActions
 from chat.admin.conversation_page import page_of
 from chat.admin.instance_pages import InstancePages
-from chat.conversations import services
 from chat.models import AgentInstance
+from chat.operations.removal import delete_instance
 from sessions_app.admin.confirming import confirmation
 from sessions_app.admin.sessions import ArchivedFilter
 from sessions_app.models import Session
@@ -160,7 +160,7 @@ class AgentInstanceAdmin(PageAdmin):
             return asking
         self.log_deletions(request, queryset)
         for row in chosen:
-            services.delete_instance(row)
+            delete_instance(row)
         text = ngettext("%(count)d conversation was deleted.", "%(count)d conversations were deleted.", len(chosen))
         self.message_user(request, text % {"count": len(chosen)}, messages.SUCCESS)
         return None

@@ -16,7 +16,7 @@ from chat.agent.invocation import call, stream
 from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
 from chat.agent.values.runs import Detached, RunRequest
-from chat.conversations.services import create_instance
+from chat.conversations.changes import create_instance
 from chat.errors import CallRefused, InputInvalid
 from chat.instance.instance import make_agent, started_agent
 from chat.instance.resolve import resolve_below

@@ -11,7 +11,7 @@ from django.core.files.base import File
 from django.db import DatabaseError, transaction
 
 from chat.access.auth import User, open_agent
-from chat.conversations.services import new_instance_name
+from chat.conversations.changes import new_instance_name
 from chat.core.durable_names import ARCHIVE_RUN_FIBER, ARCHIVE_SCAN_FIBER
 from chat.errors import AgentNotFound, InputInvalid, QuotaExceeded
 from chat.files.conf import file_settings

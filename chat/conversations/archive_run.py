@@ -20,7 +20,7 @@ from django.db import IntegrityError
 from django.db.models import F
 from django.utils import timezone
 
-from chat.conversations.services import new_instance_name
+from chat.conversations.changes import new_instance_name
 from chat.errors import AttachmentInvalid, QuotaExceeded
 from chat.files import attachments
 from chat.files.conf import file_settings

@@ -7,12 +7,13 @@ from django.db import transaction
 
 from chat.access.auth import open_agent
 from chat.agent.registry import is_served, list_agents
-from chat.conversations.services import create_instance, delete_instance, new_instance_name
+from chat.conversations.changes import create_instance, new_instance_name
 from chat.errors import AgentNotFound, AttachmentNotFound, SharedNotFound
 from chat.files import attachments
 from chat.instances.quota import count_messages, recount_if_due
 from chat.instances.rows import ensure_session, hold_instance
 from chat.models import AgentInstance, ShareLink
+from chat.operations.removal import delete_instance
 from chat.shares.projection import STEER, SharedMessage
 from chat.shares.reading import open_link, shared_file, shared_view
 from sessions_app.core.messages.call_texts import INTERRUPTED

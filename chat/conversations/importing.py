@@ -11,12 +11,13 @@ from asgiref.sync import async_to_sync
 from django.db import transaction
 
 from chat.access.auth import OpenedAgent
-from chat.conversations.services import create_instance, delete_instance, rename_instance
+from chat.conversations.changes import create_instance, rename_instance
 from chat.errors import InputInvalid, QuotaExceeded
 from chat.instance.context import block_policy
 from chat.instances.quota import count_messages, recount_if_due
 from chat.instances.rows import hold_instance, key_of
 from chat.models import AgentInstance
+from chat.operations.removal import delete_instance
 from chat.runtime.sessions import check_session_quota, choose, has_room_for_sessions, keeps_sessions, too_many_sessions
 from sessions_app.messages.services import delete_session
 from sessions_app.models import Session

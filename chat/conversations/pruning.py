@@ -12,10 +12,10 @@ from typing import Any, Final
 from django.db.models import Count, F, QuerySet, Sum, Window
 from django.db.models.functions import Coalesce, RowNumber
 
-from chat.conversations.services import delete_instance
 from chat.errors import InputInvalid
 from chat.models import AgentInstance, Attachment, Turn
 from chat.operations.families import busy_of, families_of
+from chat.operations.removal import delete_instance
 from sessions_app.models import Message
 from thinkproject.kernel.phrases import Phrase
 

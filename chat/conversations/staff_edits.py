@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from chat.conversations.services import show_message
+from chat.conversations.changes import show_message
 from chat.errors import InputInvalid, TurnConflict
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn

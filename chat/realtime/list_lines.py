@@ -7,7 +7,7 @@ query for all connections of the process; further changes of the pause share it.
 import asyncio
 from typing import Any, Final
 
-from chat.conversations.services import InstanceSummary, list_line
+from chat.conversations.list import InstanceSummary, list_line
 from chat.core.wire import extension_frames
 from chat.core.wire.extension_frames import ConversationLine
 from chat.realtime.connection import Connection

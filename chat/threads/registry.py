@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from chat.agent.base import InstanceKey
-from chat.conversations.services import rename_instance
+from chat.conversations.changes import rename_instance
 from chat.errors import InputInvalid
 from chat.instances.addresses import is_name
 from chat.instances.notifications import ThreadsChanged, group_of, notify_on_commit

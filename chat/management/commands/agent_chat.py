@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from chat.agent import registry
 from chat.agent.appearance import appearance_of
 from chat.agent.base import InstanceKey
-from chat.conversations.services import rename_instance
+from chat.conversations.changes import rename_instance
 from chat.instance.handle import AgentHandle, ChatResult, TypedMessage
 from chat.instances.addresses import is_root_name
 from chat.instances.notifications import group_of

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from chat.access.auth import open_agent, open_instance
-from chat.conversations.services import create_instance, new_instance_name
+from chat.conversations.changes import create_instance, new_instance_name
 from chat.instance.workspaces import view_workspace
 from chat.instances.rows import key_of
 from chat.management.users import find_user

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from chat.agent.base import StateSource
 from chat.agents import Assistant
-from chat.conversations import services
+from chat.conversations.changes import pin_instance
 from chat.conversations.pruning import PruneRule, plan_pruning, prune_by_rule, prune_conversations
 from chat.errors import InputInvalid
 from chat.files import attachments
@@ -27,6 +27,7 @@ from chat.instances.config import save_config
 from chat.instances.rows import ensure_instance, key_of
 from chat.models import AgentInstance, Turn
 from chat.operations import table_sizes
+from chat.operations.removal import delete_instance
 from chat.operations.table_sizes import database_size
 from chat.runtime import state as synced_state
 from sessions_app.compactions.services import add_compaction
@@ -94,7 +95,7 @@ def test_what_is_pinned_not_archived_or_busy_stays(alice: User, make_instance: M
     child = ensure_instance(key_of(below).below("assistant", "child"))
     grow_old(pinned, busy, below, free)
     grow_old(shown, archived=False)
-    services.pin_instance(pinned, is_pinned=True)
+    pin_instance(pinned, is_pinned=True)
     make_turn(busy, status="parked")
     make_turn(child, status="running")
     plan = plan_pruning(PruneRule(days=30), NOW)
@@ -149,7 +150,7 @@ def test_a_fork_of_a_fork_whose_origin_is_gone_is_counted(alice: User, make_inst
     first = fork_session(origin.session_id or "", "a1", scope=middle.pk)
     append_messages(first.pk, [text_message("mine", "user")])
     second = fork_session(first.pk, "mine", scope=last.pk)
-    services.delete_instance(middle)
+    delete_instance(middle)
     grow_old(origin)
     assert plan_pruning(PruneRule(days=30), NOW).staying_count == 2
     assert sum(prune_by_rule(PruneRule(days=30), NOW)) == 1
@@ -165,7 +166,7 @@ def test_who_wakes_up_before_it_goes_is_spared(
 
     def somebody_writes(instance: AgentInstance, **given: Any) -> bool:
         say(row, "q2", "a2")
-        return services.delete_instance(instance, **given)
+        return delete_instance(instance, **given)
 
     monkeypatch.setattr("chat.conversations.pruning.delete_instance", somebody_writes)
     assert sum(prune_by_rule(PruneRule(days=30), NOW)) == 0

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import IntegrityError, connection, models, transaction
 
-from chat.conversations.services import delete_instance
 from chat.instances.rows import key_of
 from chat.models import AgentInstance
+from chat.operations.removal import delete_instance
 from chat.turns.admission.stop import clear_instance
 from sessions_app.apps import APPEND_ONLY as OF_SESSIONS
 from sessions_app.context.history import ContextOwner, erase_texts, note_change

@@ -13,9 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from chat.agent.base import InstanceKey
-from chat.conversations.services import delete_instance
 from chat.instances.rows import ensure_instance, key_of
 from chat.models import AgentInstance, AgentRun, StreamSegment, Turn, TurnSeen
+from chat.operations.removal import delete_instance
 from chat.turns.state import deletion
 from sessions_app.messages.services import create_session, delete_session
 from sessions_app.models import Session

@@ -8,11 +8,13 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from chat.conversations.services import delete_instance, list_line, rename_instance
+from chat.conversations.changes import rename_instance
+from chat.conversations.list import list_line
 from chat.instances.notifications import send_conversation
 from chat.instances.rows import key_of
 from chat.members.services import add_member, remove_member
 from chat.models import AgentInstance, Role
+from chat.operations.removal import delete_instance
 from chat.testing import worker
 from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Submit

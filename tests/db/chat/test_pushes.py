@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from chat.conversations.services import mark_seen
+from chat.conversations.changes import mark_seen
 from chat.members.services import add_member
 from chat.models import AgentInstance, NoticeChoices, NoticeKind, PushDevice, PushKey, Role, Turn
 from chat.push.devices import NewDevice, add_device

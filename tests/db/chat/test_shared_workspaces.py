@@ -8,10 +8,10 @@ from django.db.models import Count
 
 from chat.agent.base import InstanceKey
 from chat.conversations.fork import fork_instance
-from chat.conversations.services import delete_instance
 from chat.instance.handle import AgentHandle
 from chat.instances.rows import ensure_instance, key_of
 from chat.models import AgentInstance
+from chat.operations.removal import delete_instance
 from tests.db.chat.conftest import ApiClient, say
 from tests.db.statements import statements
 from tests.workspace_contract import errno

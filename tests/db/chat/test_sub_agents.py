@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from chat.access import api_tokens
 from chat.agent.base import InstanceKey
-from chat.conversations.services import delete_instance, instance_page
+from chat.conversations.list import instance_page
 from chat.errors import AgentNotFound, QuotaExceeded
 from chat.instance.instance import make_agent
 from chat.instance.resolve import resolve
@@ -21,6 +21,7 @@ from chat.instances.addresses import MAX_HOPS, parse_address
 from chat.instances.notifications import group_of
 from chat.instances.rows import ensure_instance, find_instance, key_of
 from chat.models import AgentInstance, Turn
+from chat.operations.removal import delete_instance
 from sessions_app.models import Session
 from tests.db.chat.conftest import ApiClient, make_turn, say
 from tests.db.chat.notes import (

@@ -7,7 +7,7 @@ import pytest
 from ninja import Schema
 
 from chat.agent.values.turns import StoredSession
-from chat.conversations.services import InstanceSummary
+from chat.conversations.list import InstanceSummary
 from chat.core.model.chosen_model import ChosenModel
 from chat.http.api.schemas.common import InstanceOut, ModelChoice, TurnOut
 from chat.http.api.schemas.models import InstanceDetailOut

@@ -9,8 +9,8 @@ from chat.access.auth import open_agent, open_instance
 from chat.agent.appearance import appearance_of
 from chat.agent.registry import get_agent_class
 from chat.conversations import abilities
+from chat.conversations.changes import new_instance_name
 from chat.conversations.offers import offers_of
-from chat.conversations.services import new_instance_name
 from chat.http.api.authentication import caller_of
 from chat.http.api.endpoints.instances import shown_agent, shown_instance
 from chat.http.api.error_responses import declares

@@ -14,7 +14,16 @@ from pydantic import StringConstraints
 from chat.access.auth import open_agent, open_instance, open_session
 from chat.agent.appearance import DEFAULT_ICON, Appearance, is_symbol
 from chat.agent.registry import list_agents
-from chat.conversations import services
+from chat.conversations.changes import (
+    archive_instance,
+    create_instance,
+    mark_seen,
+    new_instance_name,
+    pin_instance,
+    rename_instance,
+    show_message,
+)
+from chat.conversations.list import InstanceFilter, instance_page, instance_summary
 from chat.core.model.chosen_model import NOTHING
 from chat.errors import InputInvalid, InstanceNotFound
 from chat.http.api.authentication import caller_of
@@ -53,6 +62,7 @@ from chat.llm.registry import describe_default
 from chat.members.selectors import role_of
 from chat.models import AgentInstance, Role
 from chat.operations.deleted import deleted_of, find_deleted, put_into_deleted, restore_instances
+from chat.operations.removal import delete_instance
 from chat.reads import transcripts
 from chat.reads.activity import Activity
 from chat.runtime.add_messages import AppendAuthor, add_messages, edit_answer
@@ -93,7 +103,7 @@ def agents(request: HttpRequest, unlisted: bool = False) -> object:  # noqa: ARG
 )
 def models(request: HttpRequest, agent: Text) -> object:
     """The models that can be chosen for conversations with an agent. None: nothing can be chosen."""
-    key = open_agent(caller_of(request).user, agent, services.new_instance_name()).key
+    key = open_agent(caller_of(request).user, agent, new_instance_name()).key
     return OfferedModelsOut(items=[_offered(model) for model in async_to_sync(Instance(key).model_choice.offered)()])
 
 
@@ -117,14 +127,14 @@ def instance_list(
 
     Archived ones are listed with `archived=true` alone; `pinned` narrows to those that are pinned, or are not.
     """
-    chosen = services.InstanceFilter(
+    chosen = InstanceFilter(
         agent=wanted.agent,
         search=wanted.search,
         parent_id=_opened(request, wanted.parent, Role.READER).id if wanted.parent else None,
         is_archived=wanted.archived,
         is_pinned=wanted.pinned,
     )
-    return services.instance_page(caller_of(request).user.pk, chosen, cursor=cursor, limit=limit)
+    return instance_page(caller_of(request).user.pk, chosen, cursor=cursor, limit=limit)
 
 
 @router.post(
@@ -136,11 +146,11 @@ def instance_list(
 )
 def instance_create(request: HttpRequest, data: InstanceIn) -> object:
     """Start a conversation, or open the existing one with this name."""
-    opened = open_agent(caller_of(request).user, data.agent, data.name or services.new_instance_name())
+    opened = open_agent(caller_of(request).user, data.agent, data.name or new_instance_name())
     choice = NOTHING
     if data.model_choice is not None and opened.instance is None and not opened.is_read_only:
         choice = async_to_sync(Instance(opened.key).model_choice.check)(data.model_choice.dict())
-    instance = services.create_instance(
+    instance = create_instance(
         opened, title=data.title, title_is_provisional=data.title_is_provisional, model_choice=choice
     )
     return Status(201, shown_instance(instance, instance.owner_id))
@@ -165,13 +175,13 @@ def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch)
         chosen = None if data.model_choice is None else data.model_choice.dict()
         store_choice(key_of(instance), async_to_sync(Instance(key_of(instance)).model_choice.check)(chosen))
     if data.title is not None:
-        services.rename_instance(instance, data.title)
+        rename_instance(instance, data.title)
     if data.pinned is not None:
-        services.pin_instance(instance, is_pinned=data.pinned)
+        pin_instance(instance, is_pinned=data.pinned)
     if data.archived is not None:
-        services.archive_instance(instance, is_archived=data.archived)
+        archive_instance(instance, is_archived=data.archived)
     if data.seen:
-        services.mark_seen(instance)
+        mark_seen(instance)
     return shown_instance(instance, instance.owner_id)
 
 
@@ -188,10 +198,10 @@ def instance_delete(request: HttpRequest, instance_id: str, forever: bool = Fals
     except InstanceNotFound:
         if not forever:
             raise
-        services.delete_instance(find_deleted(owner_id, instance_id))
+        delete_instance(find_deleted(owner_id, instance_id))
         return Status(204, None)
     if forever or instance.parent_id is not None:
-        services.delete_instance(instance)
+        delete_instance(instance)
     else:
         put_into_deleted([instance])
     return Status(204, None)
@@ -271,7 +281,7 @@ def answer_edit(request: HttpRequest, instance_id: str, message_id: str, data: E
 @router.put("/instances/{instance_id}/leaf", response=LeafOut, operation_id="select_leaf", tags=["conversations"])
 def leaf_select(request: HttpRequest, instance_id: str, data: LeafIn) -> LeafOut:
     """Select another sibling: the newest path below that message becomes active."""
-    return LeafOut(leaf_id=services.show_message(_opened(request, instance_id, Role.WRITER), data.message_id))
+    return LeafOut(leaf_id=show_message(_opened(request, instance_id, Role.WRITER), data.message_id))
 
 
 @router.post(
@@ -308,7 +318,7 @@ def _opened(request: HttpRequest, instance_id: str, needs: Role = Role.OWNER) ->
 
 def shown_instance(instance: AgentInstance, user_id: Any) -> InstanceDetailOut:
     """A conversation as the API shows it to a user, with the model that answers next."""
-    summary = services.instance_summary(instance.id, role=role_of(user_id, instance) or Role.READER)
+    summary = instance_summary(instance.id, role=role_of(user_id, instance) or Role.READER)
     view = async_to_sync(Instance(key_of(instance)).model_choice.view)(summary.model_choice)
     return InstanceDetailOut(**asdict(summary), model=view.model, model_notice=view.notice)
 

@@ -11,10 +11,11 @@ from ninja.files import UploadedFile
 
 from chat.access.auth import open_agent, open_instance, open_session
 from chat.conversations import importing
-from chat.conversations import services as conversations_services
 from chat.conversations.bulk import MAX_IDS, own_ids
+from chat.conversations.changes import new_instance_name
 from chat.conversations.exporting import ExportFormat, all_name, export_all, export_conversation
 from chat.conversations.fork import fork_instance
+from chat.conversations.list import instance_summary
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.file_response import begun
@@ -101,7 +102,7 @@ def instance_fork(request: HttpRequest, instance_id: str, data: ForkIn) -> objec
     """Begin a conversation that shares this one's path up to a message and goes on alone."""
     instance = _opened(request, instance_id)
     made = fork_instance(instance, data.message_id, session_id=data.session_id or "", title=data.title)
-    return Status(201, conversations_services.instance_summary(made.pk))
+    return Status(201, instance_summary(made.pk))
 
 
 @router.get(
@@ -171,7 +172,7 @@ def conversation_import(
     title: Annotated[Title | None, Form()] = None,
 ) -> object:
     """Make a conversation of an exported history. A file that is wrong anywhere leaves nothing."""
-    opened = open_agent(caller_of(request).user, agent, conversations_services.new_instance_name())
+    opened = open_agent(caller_of(request).user, agent, new_instance_name())
     return Status(201, importing.import_conversation(opened, file, title=title or ""))
 
 

@@ -8,8 +8,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from chat.conversations.fork import fork_instance
-from chat.conversations.services import delete_instance, instance_summary
+from chat.conversations.list import instance_summary
 from chat.models import AgentInstance
+from chat.operations.removal import delete_instance
 from sessions_app.transfer.export import export_lines
 from tests.db.chat.conftest import ApiClient, say
 from tools_app.core.guard.rules import SeenText, Spot

@@ -10,11 +10,11 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
 from chat.conversations.exporting import ExportFormat, export_all
-from chat.conversations.services import delete_instance
 from chat.instance.handle import AgentHandle
 from chat.instances.rows import key_of
 from chat.members.services import add_member
 from chat.models import AgentInstance, MessageFeedback, Role, SavedPrompt
+from chat.operations.removal import delete_instance
 from chat.people import prompts
 from chat.people.feedback import prune_feedback
 from sessions_app.messages.services import delete_messages

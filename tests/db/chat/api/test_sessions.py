@@ -14,9 +14,9 @@ from django.test import AsyncClient
 from django.utils import timezone
 
 from chat.agents import Assistant
-from chat.conversations.services import delete_instance
 from chat.files import attachments
 from chat.models import AgentInstance, Attachment, Turn
+from chat.operations.removal import delete_instance
 from sessions_app.compactions.services import add_compaction
 from sessions_app.core.messages.shapes import Content
 from sessions_app.messages import selectors

@@ -9,11 +9,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from chat.conversations.services import delete_instance
 from chat.feed.reading import open_feed
 from chat.instances.rows import key_of
 from chat.members.services import add_member, remove_member
 from chat.models import AgentInstance, FeedHead, Role
+from chat.operations.removal import delete_instance
 from chat.reads import feed_values
 from chat.reads.feed_values import VALUES
 from chat.turns.admission.stop import clear_instance

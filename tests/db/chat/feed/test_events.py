@@ -14,12 +14,12 @@ from django.test import AsyncClient
 from django.utils import timezone
 
 from chat.access import api_tokens
-from chat.conversations.services import delete_instance
 from chat.feed import reading
 from chat.feed.reading import open_feed, prune_feeds
 from chat.instances.rows import key_of
 from chat.members.services import add_member, remove_member
 from chat.models import AgentInstance, ApiToken, FeedChange, FeedHead, Role
+from chat.operations.removal import delete_instance
 from chat.turns.admission.stop import clear_instance
 from tests.db.chat.conftest import say
 from tests.db.chat.feed.events_reader import EventsReader

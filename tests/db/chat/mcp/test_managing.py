@@ -239,7 +239,7 @@ async def test_declarations_that_change_or_go_are_followed(make_connected_room: 
 
 
 async def test_a_deleted_conversation_takes_its_servers_along(make_connected_room: MakeRoom) -> None:
-    from chat.conversations.services import delete_instance
+    from chat.operations.removal import delete_instance
 
     room = make_connected_room()
     instance = await db(instance_of, room)

@@ -13,11 +13,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat.conversations.services import delete_instance
 from chat.files import attachments
 from chat.http import shared_page
 from chat.members.services import add_member
 from chat.models import AgentInstance, Attachment, Role, ShareLink
+from chat.operations.removal import delete_instance
 from chat.shares import services
 from chat.shares.services import prune_links
 from sessions_app.core.messages.shapes import Message

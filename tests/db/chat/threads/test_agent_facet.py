@@ -7,10 +7,10 @@ from django.contrib.auth.models import User
 
 from chat.agent import declared
 from chat.agent.base import InstanceKey
-from chat.conversations.services import delete_instance
 from chat.instance.handle import AgentHandle
 from chat.instance.instance import make_agent
 from chat.instances.rows import find_instance
+from chat.operations.removal import delete_instance
 from chat.think import AgentFacet
 from tests.db.chat.turns.planning import run_due
 from thinkproject.kernel.aio import db

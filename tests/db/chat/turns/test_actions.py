@@ -10,10 +10,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.conversations.services import delete_instance
 from chat.errors import CallChanged, CallDecided
 from chat.files import attachments
 from chat.models import AgentInstance, Attachment, Turn
+from chat.operations.removal import delete_instance
 from chat.streams.reader import read
 from chat.turns.admission.effects import replay_effect
 from chat.turns.admission.stop import cancel_turn

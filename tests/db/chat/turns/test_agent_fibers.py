@@ -13,10 +13,10 @@ from django.utils import timezone
 from chat.agent import declared
 from chat.agent.values.background import CompletedFiber, RunningFiber
 from chat.background import rows as background_rows
-from chat.conversations.services import delete_instance
 from chat.errors import FiberConflict, FiberInvalid, FiberMethodMissing, QuotaExceeded
 from chat.instance.instance import make_agent
 from chat.instances.rows import ensure_instance
+from chat.operations.removal import delete_instance
 from chat.think import Think
 from chat.user_code.call_hook import AgentCodeFailed
 from fibers.context import ENDING, current_fiber

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from chat.conversations.services import delete_instance
 from chat.instance.handle import AgentHandle
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.models.runs import AgentRun
+from chat.operations.removal import delete_instance
 from chat.turns.state.parking import answer_wait
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle, worker

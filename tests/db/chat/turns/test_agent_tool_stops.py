@@ -7,10 +7,10 @@ from functools import partial
 import pytest
 from django.db.models.functions import Now
 
-from chat.conversations.services import delete_instance
 from chat.instances.rows import find_instance
 from chat.instances.waiting import wait_until
 from chat.models import AgentInstance, Turn
+from chat.operations.removal import delete_instance
 from chat.streams.reader import read
 from fibers.execution import recovery
 from fibers.models import Fiber

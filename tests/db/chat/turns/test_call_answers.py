@@ -9,9 +9,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
-from chat.conversations.services import delete_instance
 from chat.errors import CallChanged, InputInvalid
 from chat.models import AgentInstance, Turn
+from chat.operations.removal import delete_instance
 from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.intake import ClientArray
 from chat.turns.admission.stop import cancel_turn, clear_instance

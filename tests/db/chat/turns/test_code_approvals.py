@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.test import Client
 
-from chat.conversations.services import delete_instance
 from chat.instances.rows import find_instance
 from chat.models import AgentInstance, Turn
+from chat.operations.removal import delete_instance
 from chat.reads.approvals import pending_approvals
 from chat.turns.admission.continuation import expire_question
 from chat.turns.admission.tool_answers import has_pending_interaction

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from chat.conversations.services import delete_instance
 from chat.files.tool_outputs import MAX_FILES
 from chat.instances.rows import find_instance
 from chat.models import AgentInstance, Attachment
+from chat.operations.removal import delete_instance
 from chat.think import Allow, Block, Substitute
 from sessions_app.core.messages.shapes import OURS
 from tests.db.statements import statements

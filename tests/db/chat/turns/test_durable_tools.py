@@ -9,10 +9,10 @@ import pytest
 from django.core.checks import run_checks
 from django.db.models.functions import Now
 
-from chat.conversations.services import delete_instance
 from chat.durable_tools import declared
 from chat.durable_tools.checks import check_executors
 from chat.instances.rows import find_instance
+from chat.operations.removal import delete_instance
 from chat.testing import worker
 from chat.tools.durable import create_tool_execution_effect, make_durable_tool, wait_for_tool_result
 from chat.turns.admission.stop import cancel_turn

@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from chat.conversations.fork import fork_instance
 from chat.conversations.pruning import PruneRule, prune_by_rule
-from chat.conversations.services import delete_instance
 from chat.instances.rows import find_instance
 from chat.models import AgentInstance, Turn
 from chat.models.runs import AgentRun
+from chat.operations.removal import delete_instance
 from fibers.core.schedules.states import ScheduleStatus
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber

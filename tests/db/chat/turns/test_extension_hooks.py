@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from chat.conversations.services import delete_instance
 from chat.instances.rows import find_instance
+from chat.operations.removal import delete_instance
 from chat.think import TurnConfig, TurnContext
 from thinkproject.kernel.aio import db
 from tools_app.models.extensions import ExtensionCall

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from channels.layers import get_channel_layer
 
-from chat.conversations.services import delete_instance
 from chat.instance.instance import make_agent
 from chat.instances.notifications import list_group
 from chat.instances.rows import find_instance
+from chat.operations.removal import delete_instance
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db
 from tools_app.code_tool.tool import shared_sandbox

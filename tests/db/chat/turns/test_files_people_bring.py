@@ -12,10 +12,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import AsyncClient
 from PIL import Image
 
-from chat.conversations.services import delete_instance
 from chat.files import attachments
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Attachment
+from chat.operations.removal import delete_instance
 from chat.turns.admission.intake import Submit
 from sessions_app.core.messages.shapes import Part
 from tests.files_people_bring import DOCUMENTS, PICTURES, REFUSED, Brought

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from chat.conversations.services import instance_page
+from chat.conversations.list import instance_page
 from chat.core.context.prompt import DECIDED_TEXT, WAITING_TEXT
 from chat.models import Turn
 from chat.think import Tool

@@ -12,11 +12,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from chat.conversations.services import delete_instance
 from chat.errors import CallNotFound
 from chat.instances.rows import find_instance
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Turn
+from chat.operations.removal import delete_instance
 from chat.reads import snapshots, transcripts
 from chat.think import RecoveryContext, Think, Tool, ToolContext, tool
 from fibers.context import current_fiber

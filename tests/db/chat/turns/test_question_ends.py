@@ -2,8 +2,8 @@
 
 import pytest
 
-from chat.conversations.services import delete_instance
 from chat.models import AgentInstance
+from chat.operations.removal import delete_instance
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
 from thinkproject.kernel.aio import db

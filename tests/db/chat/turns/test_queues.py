@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from chat.agent.values.background import RunningFiber
-from chat.conversations.services import delete_instance
 from chat.errors import FiberInvalid, FiberMethodMissing, QuotaExceeded
 from chat.instance.instance import make_agent
 from chat.instances.rows import ensure_instance
+from chat.operations.removal import delete_instance
 from chat.think import RetryPolicy, Think
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber

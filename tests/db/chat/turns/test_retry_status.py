@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from chat.conversations.services import instance_page
+from chat.conversations.list import instance_page
 from chat.models import Turn
 from chat.reads.transcripts import turn_view
 from chat.streams.reader import read

@@ -9,11 +9,11 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from chat import durables
-from chat.conversations.services import delete_instance
 from chat.errors import QuotaExceeded
 from chat.instance.instance import make_agent
 from chat.instances.rows import find_instance
 from chat.models import Turn, TurnTrigger
+from chat.operations.removal import delete_instance
 from chat.schedules import reconciling as declared_pass
 from chat.schedules import runs as scheduled_runs
 from chat.schedules.outcomes import LEFT_OUT_REASON

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chat.conversations.services import rename_instance
+from chat.conversations.changes import rename_instance
 from chat.core.model.language_model import ModelEvent, ModelRequest
 from chat.errors import ModelAuth, ModelError, Overloaded
 from chat.instances.rows import ensure_instance

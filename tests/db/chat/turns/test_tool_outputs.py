@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from chat.conversations.services import delete_instance
 from chat.files import attachments
 from chat.files.tool_outputs import read_whole
 from chat.llm.scripted import ScriptedModel
 from chat.models import AgentInstance, Attachment
+from chat.operations.removal import delete_instance
 from chat.think import (
     Media,
     OutputLimit,

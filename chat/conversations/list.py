@@ -1,4 +1,4 @@
-"""Instances: made on the first write, listed newest first, renamed, seen, deleted with everything that is theirs.
+"""The list of conversations: newest first, filtered, in pages, and one line of it.
 
 Whether the user may do it was decided in `auth.py`; these functions take what it opened.
 """
@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from chat.access.auth import OpenedAgent
 from chat.agent.registry import is_served
 from chat.conversations.flags import (
     guard_of,
@@ -27,21 +25,13 @@ from chat.conversations.flags import (
     waiting_count,
     with_flags,
 )
-from chat.core.model.chosen_model import NOTHING, ChosenModel, stored_choice
-from chat.errors import AgentNotFound, InputInvalid, InstanceNotFound
-from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
-from chat.instances.rows import ensure_instance, key_of, path_of
+from chat.core.model.chosen_model import stored_choice
+from chat.errors import InputInvalid, InstanceNotFound
+from chat.instances.rows import key_of, path_of
 from chat.members.selectors import role_in, shared_with
 from chat.models import AgentInstance, Role
-from chat.operations import removal
 from chat.runtime.sessions import keeps_sessions
-from sessions_app.messages.services import select_leaf
-from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
-from thinkproject.kernel.phrases import Phrase
-
-MAX_TITLE = 100
-delete_instance = removal.delete_instance  # agents remove sub-agents themselves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,39 +87,6 @@ class InstancePage:
         return self.next_cursor is not None
 
 
-def create_instance(
-    opened: OpenedAgent, *, title: str = "", title_is_provisional: bool = False, model_choice: ChosenModel = NOTHING
-) -> AgentInstance:
-    """Make the instance of this address with its session, or return the present one unchanged.
-
-    A provisional title is only the first words that came to hand: a better one may take its place. The choice of a
-    model was checked (`ModelChoices.check`).
-    Safe to call twice and from two processes at once. Errors: `AgentNotFound` when its class is gone, `QuotaExceeded`.
-    """
-    if opened.instance is not None:
-        return opened.instance
-    if opened.is_read_only:
-        raise AgentNotFound
-    return ensure_instance(
-        opened.key,
-        title=_clean_title(title),
-        title_is_provisional=title_is_provisional,
-        model_choice=model_choice.to_json(),
-    )
-
-
-def new_instance_name() -> str:
-    """Generated name of a conversation that was given none."""
-    return new_id("chat")
-
-
-def rename_instance(instance: AgentInstance, title: str) -> None:
-    """Set the conversation's title and notify the owner's open pages. Errors: `InputInvalid` when it is too long."""
-    with transaction.atomic():
-        AgentInstance.objects.filter(pk=instance.pk).update(title=_clean_title(title), title_is_provisional=False)
-        notify_conversation(instance.owner_id, instance.pk)
-
-
 def list_line(instance_id: str, owner_id: Any) -> InstanceSummary | None:
     """One of a user's conversations as the list shows it; `None` for a stranger. One query for its owner."""
     row = with_flags(AgentInstance.objects.filter(pk=instance_id, owner_id=owner_id)).first()
@@ -137,32 +94,6 @@ def list_line(instance_id: str, owner_id: Any) -> InstanceSummary | None:
         return _summary(row)
     role = role_in(owner_id, instance_id)
     return None if role is None else instance_summary(instance_id, role=role)
-
-
-def pin_instance(instance: AgentInstance, *, is_pinned: bool) -> None:
-    """Keep the conversation at hand, or no longer. Recency stays as it is."""
-    AgentInstance.objects.filter(pk=instance.pk).update(pinned_at=timezone.now() if is_pinned else None)
-
-
-def archive_instance(instance: AgentInstance, *, is_archived: bool) -> None:
-    """Put the conversation away, or restore it. It can be read, found by its id, and continued all the same."""
-    AgentInstance.objects.filter(pk=instance.pk).update(archived_at=timezone.now() if is_archived else None)
-
-
-def mark_seen(instance: AgentInstance) -> None:
-    """Note that the owner looks at the conversation now."""
-    AgentInstance.objects.filter(pk=instance.pk).update(seen_at=timezone.now())
-
-
-def show_message(instance: AgentInstance, message_id: str) -> str:
-    """Show the newest path below a message of the current session; returns its end. Errors: `MessageNotFound`."""
-    if instance.session_id is None:
-        raise InputInvalid("This conversation has no messages.")
-    with transaction.atomic():
-        leaf_id = select_leaf(instance.session_id, message_id)
-        notify_on_commit(group_of(key_of(instance)), {"type": "transcript.changed"})
-        notify_conversation(instance.owner_id, instance.pk)
-    return leaf_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,13 +201,6 @@ def _origin(row: AgentInstance) -> Origin | None:
         message_id=str(getattr(row, "origin_message_id", "")),
         title=str(getattr(row, "origin_title", "")),
     )
-
-
-def _clean_title(title: str) -> str:
-    cleaned = " ".join(title.split())
-    if len(cleaned) > MAX_TITLE:
-        raise InputInvalid(Phrase("A title has at most {limit} characters.", limit=MAX_TITLE), max_length=MAX_TITLE)
-    return cleaned
 
 
 def _encode_cursor(row: AgentInstance) -> str:
