@@ -101,7 +101,7 @@ def _continued(facts: TurnFacts) -> Turn | None:
 
 async def _run(context: FiberContext, tools: TurnTools, turn: Turn, row: ToolCallRecord) -> None:
     call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input_to_run)
-    async for item in tools.run_here(call, turn.pk, is_approved=True):
+    async for item in tools.run_approved(call, turn.pk):
         if isinstance(item, ToolResult):
             await db(partial(_settle, context, tools, turn, row, item))
 
@@ -110,9 +110,9 @@ def _settle(context: FiberContext, tools: TurnTools, turn: Turn, row: ToolCallRe
     with context.fenced():
         call = ToolCall(call_id=row.call_id, tool_name=row.tool_name, input=row.input_to_run)
         context.record_in(f"approved:{row.pk}", {**call_record(call, result), "call": row.call_id})
-        keep_reply(tools.key, result.reply)
-        tools.guard.store_result(turn.assistant_id, row.call_id, result)
+        keep_reply(tools.turn.facts.key, result.reply)
+        tools.turn.guard.store_result(turn.assistant_id, row.call_id, result)
         settle_call(row.call_id, turn_id=turn.pk, result=result)
-        instance = find_instance(tools.key)
+        instance = find_instance(tools.turn.facts.key)
         if instance is not None:
             show_answers(instance, turn, [row])

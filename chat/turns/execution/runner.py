@@ -59,7 +59,8 @@ from chat.turns.execution.recovery import (
     without_partial,
 )
 from chat.turns.execution.steering import TurnSteering
-from chat.turns.execution.tools import TurnTools, close_cut
+from chat.turns.execution.tool_call.call import close_cut
+from chat.turns.execution.tools import TurnTools
 from chat.turns.execution.turn_facts import TurnFacts, has_content
 from chat.turns.guarding.handed_down import handing_down
 from chat.turns.guarding.turn_guard import TurnGuard, TurnReach
@@ -233,11 +234,11 @@ class TurnRun:
             if self._facts.is_continuation:
                 if not self._standing.fold.started:
                     yield await self._begin(assembled.agent)
-                tools.view.messages = assembled.options.messages  # what led to the calls, and the calls themselves
+                tools.turn.view.messages = assembled.options.messages  # what led to the calls, and the calls themselves
                 await run_approved(self._context, self._facts, tools, assembled.history)
                 assembled.prompt.note = await late_note(self._facts)
-                tools.view.messages = ()
-            if reminder := await tools.permissions.reminder():
+                tools.turn.view.messages = ()
+            if reminder := await tools.turn.permissions.reminder():
                 assembled.prompt.note = f"{assembled.prompt.note}\n\n{reminder}".strip()
             async for chunk in answer:
                 if chunk["type"] == "finish":
@@ -256,7 +257,7 @@ class TurnRun:
             journal=TurnJournal(self._context, writer, self._facts, guard),
             tools=tools,
             hooks=hooks,
-            view=tools.view,
+            view=tools.turn.view,
         )
         self._totals = loop.totals
         return loop.run()

@@ -24,7 +24,7 @@ from chat.turns.execution.after_turn import start_response_hook
 from chat.turns.execution.begin import leaf_of
 from chat.turns.execution.finish import FINAL, store_answer
 from chat.turns.execution.recovery import partial_text, report_exhausted
-from chat.turns.execution.tools import close_cut
+from chat.turns.execution.tool_call.call import close_cut
 from chat.turns.execution.turn_facts import TurnFacts, facts_of, has_content
 from chat.turns.inbox.answering import STOPPED, answer_taken
 from chat.turns.state.status import SKIPPED_REASON

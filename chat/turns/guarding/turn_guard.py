@@ -112,14 +112,9 @@ class TurnGuard:
         last = max(self._known.values(), default=0)
         return replace(self._standing, seen=last).is_guarded(self._more(includes_step))
 
-    def for_call(self, call_id: str, message_id: str, *, includes_step: bool, is_approved: bool = False) -> CallGuard:
-        """The guard for one call. `includes_step`: what its own step has seen counts, as for calls that code makes."""
-        return _OneCall(
-            guard=self,
-            spot=Spot(message_id=message_id, call_id=call_id),
-            includes_step=includes_step,
-            is_approved=is_approved,
-        )
+    def for_call(self, call_id: str, message_id: str) -> "GuardOfCall":
+        """The guard for one call, before it begins."""
+        return GuardOfCall(guard=self, spot=Spot(message_id=message_id, call_id=call_id))
 
     def _more(self, includes_step: bool) -> int:
         return len(self._loose) + (len(self._fresh) if includes_step else 0)
@@ -157,23 +152,33 @@ def lets_run(rules: InjectionGuard, tool: Tool) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _OneCall:
+class GuardOfCall:
+    """The guard for one call: a `tools_app.core.tool.CallGuard`. `includes_step`: what its own step has seen counts."""
+
     guard: TurnGuard
     spot: Spot
-    includes_step: bool
+    includes_step: bool = False
     is_approved: bool = False
+
+    def begun(self, *, is_approved: bool = False) -> "GuardOfCall":
+        """The guard for the call once it runs, and for the calls that code makes within it."""
+        return replace(self, includes_step=True, is_approved=is_approved)
 
     @property
     def session_id(self) -> str:
+        """The conversation."""
         return self.guard.session_id
 
     async def must_ask(self, tool: Tool) -> bool:
+        """Whether a person has to decide about the call, as things are now."""
         return self.may_ask(tool) and await self.guard.is_guarded(includes_step=self.includes_step)
 
     def may_ask(self, tool: Tool) -> bool:
+        """The same as far as is known without a query."""
         return not lets_run(self.guard.rules, tool) and self.guard.may_be_guarded(includes_step=self.includes_step)
 
     async def check_egress(self, target: str) -> None:
+        """Refuse to send anything while the conversation is guarded. Errors: `EgressClosed`."""
         if not self.is_approved and await self.guard.is_guarded(includes_step=True):
             sources = ", ".join(text.source or text.origin.value for text in self.guard.named())
             raise EgressClosed(
@@ -182,12 +187,15 @@ class _OneCall:
             )
 
     def note(self, origin: Origin, source: str) -> None:
+        """Take a text that is in what the call returns."""
         self.guard.note(self.spot, SeenText(origin, source))
 
     def texts(self) -> list[SeenText]:
+        """The texts of others that the call may pass on."""
         return self.guard.texts(includes_step=True)
 
     def approved(self) -> CallGuard:
+        """The guard for a call within it that a person has approved."""
         return replace(self, is_approved=True)
 
 

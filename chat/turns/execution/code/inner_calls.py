@@ -7,30 +7,32 @@ worth reading.
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count
-from typing import Final, Protocol
+from typing import Final
 
-from chat.agent.base import Agent
 from chat.core.context.result_files import is_seen
-from chat.core.loop.loop import StepView
-from chat.files.tool_outputs import MAX_FILES, NOT_KEPT, CallPlace, keep_files, seen_files
+from chat.files.tool_outputs import MAX_FILES, NOT_KEPT, keep_files, seen_files
 from chat.files.views import files_for_models
 from chat.instances.notifications import notify_conversation
 from chat.turns.admission.continuation import EXPIRED_TEXT
 from chat.turns.conf import turn_settings
 from chat.turns.execution.journal import hand_out
-from chat.turns.execution.prompting import Prompt
 from chat.turns.execution.reviewing import may_review, review
+from chat.turns.execution.tool_call.ask import question
+from chat.turns.execution.tool_call.call import CallingTurn, TurnCall
+from chat.turns.execution.tool_call.decide import decide
+from chat.turns.execution.tool_call.keep import place_of
+from chat.turns.execution.tool_call.perform import perform
+from chat.turns.execution.tool_call.report import report
 from chat.turns.execution.turn_facts import TurnFacts
-from chat.turns.guarding.turn_guard import TurnGuard
+from chat.turns.guarding.turn_guard import GuardOfCall
 from fibers.context import FiberContext
 from fibers.waits import Wait
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.calls.selectors import expired_call, find_inner_call
 from tools_app.calls.services import Actor, abandon_call, begin_inner_call, close_inner_calls
-from tools_app.core.guard.rules import ORIGIN, Spot, noted, texts_in
+from tools_app.core.guard.rules import ORIGIN, noted, texts_in
 from tools_app.core.inner_calls import CallDecision
 from tools_app.core.questions import question_of, title_of
 from tools_app.core.tool import AskedCall, Tool, ToolContext
@@ -43,52 +45,31 @@ NOT_ENDED: Final = "The code that made this call ended before it did."
 _APPROVED: Final = (CallStatus.APPROVED, CallStatus.RUNNING)
 
 
-class TurnCalls(Protocol):
-    """The way of a turn with the calls of its model, as far as calls within them share it."""
-
-    agent: Agent
-    view: StepView
-    prompt: Prompt
-    guard: TurnGuard
-
-    async def question(self, tool: Tool, call: ToolCall, context: ToolContext) -> ToolPause | ToolResult:
-        """The question to a person about a call, or the result of one that may not run whatever that person says."""
-        ...
-
-    async def allowed(self, tool: Tool, call: ToolCall, attempt: int, *, is_approved: bool) -> ToolCall | ToolResult:
-        """The call as the agent lets it run, or the result in its place."""
-        ...
-
-    def perform(
-        self, tool: Tool, call: ToolCall, context: ToolContext, turn_id: str, *, is_approved: bool
-    ) -> AsyncIterator[ToolProgress | ToolResult]:
-        """Run the tool with what it can attach to the reply, and the ledger for an action."""
-        ...
-
-    async def report(self, call: ToolCall, result: ToolResult) -> None:
-        """Have the agent see how a call ended."""
-        ...
-
-
 @dataclass(slots=True, kw_only=True)
 class TurnInnerCalls:
     """The calls within one call of a turn: the `inner` of its `ToolContext`, and with `ask` its `asker`."""
 
-    tools: TurnCalls
-    facts: TurnFacts
-    fiber: FiberContext
+    turn: CallingTurn
     outer: ToolCall
     turn_id: str  # that made the outer call: this one, or one that this one continues
+    guard: GuardOfCall = field(init=False)  # for the outer call
+    facts: TurnFacts = field(init=False)
+    fiber: FiberContext = field(init=False)
     _has_asked: bool = field(init=False, default=False)
     _file_count: int = field(init=False, default=0)
     _kept: dict[str, JSONObject] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take what the turn has."""
+        self.facts, self.fiber = self.turn.facts, self.turn.fiber
+        self.guard = self.turn.guard.for_call(self.outer.call_id, self.message_id)
 
     async def ask(self, asked: AskedCall) -> CallDecision:
         """Have a person decide about a call. Errors: `Parked` while no person has."""
         self._has_asked = True
         row = await db(find_inner_call, self.facts.turn_id, asked.call.call_id)
         if row is None:
-            pause = await self.tools.question(asked.tool, asked.call, asked.context)
+            pause = await question(self._within(asked.tool, asked.call, asked.context))
             if isinstance(pause, ToolResult):
                 return CallDecision(is_approved=False, refused=pause)
             row = await db(self._hand_out, asked.call, pause)
@@ -100,9 +81,9 @@ class TurnInnerCalls:
 
     async def review(self, tool: Tool, call: ToolCall) -> JSONObject | None:
         """The note of a model's review that lets a call run; nothing where a person has to decide."""
-        if not may_review(self.tools.agent, tool):
+        if not may_review(self.turn.agent, tool):
             return None
-        return await review(self.tools.agent, self.facts, tool, call, self.tools.view.messages)
+        return await review(self.turn.agent, self.facts, tool, call, self.turn.view.messages)
 
     async def run(
         self, tool: Tool, call: ToolCall, context: ToolContext, *, is_approved: bool
@@ -111,17 +92,20 @@ class TurnInnerCalls:
         context = replace(context, is_approved=is_approved)
         if is_approved and context.guard is not None:
             context = replace(context, guard=context.guard.approved())
-        allowed = await self.tools.allowed(tool, call, context.attempt, is_approved=is_approved)
-        result = allowed if isinstance(allowed, ToolResult) else ToolResult(output=None)
-        if isinstance(allowed, ToolCall):
-            run = partial(self.tools.perform, tool, allowed, context, self.turn_id)
-            async for item in run(is_approved=is_approved):
+        this = replace(self._within(tool, call, context), is_approved=is_approved)
+        decided = await decide(this)
+        result = decided if isinstance(decided, ToolResult) else ToolResult(output=None)
+        if isinstance(decided, TurnCall):
+            async for item in perform(decided):
                 if isinstance(item, ToolResult):
                     result = item
                 else:
                     yield item
-        await self.tools.report(call, result)
+        await report(this, result)
         yield result
+
+    def _within(self, tool: Tool, call: ToolCall, context: ToolContext) -> TurnCall:
+        return TurnCall(turn=self.turn, call=call, found=tool, context=context, turn_id=self.turn_id)
 
     async def keep(self, call: ToolCall, result: ToolResult) -> JSONObject:
         """Store the files of a result: at most as many of all calls together as of one call of a model."""
@@ -132,18 +116,15 @@ class TurnInnerCalls:
             return kept
         media = result.media[: max(MAX_FILES - self._file_count, 0)]
         self._file_count += len(media)
-        key = self.facts.key
-        place = CallPlace(
-            owner_id=key.owner_id, instance_id=key.instance_id, turn_id=self.turn_id, call_id=call.call_id
-        )
+        place = place_of(self.facts.key, self.turn_id, call)
         entries = await db(keep_files, place, media) if media else []
-        self.tools.prompt.add_files(seen_files(entries, media))
+        self.turn.prompt.add_files(seen_files(entries, media))
         return {**kept, "attachments": [*entries, *_refused(result.media[len(media) :])]}
 
     def deliver(self, call_id: str, kept: JSONObject) -> None:
         """Have the outer call's result have this."""
         for text in texts_in(kept):
-            self.tools.guard.note(self._spot, text)
+            self.guard.note(text.origin, text.source)
         if call_id not in self._kept:
             self._kept[call_id] = kept
             self._file_count = max(self._file_count, len(self._attachments()))
@@ -176,21 +157,17 @@ class TurnInnerCalls:
         is_own = self.turn_id == self.facts.turn_id
         return self.facts.assistant_id if is_own else self.facts.leaf_id or ""
 
-    @property
-    def _spot(self) -> Spot:
-        return Spot(message_id=self.message_id, call_id=self.outer.call_id)
-
     def _attachments(self) -> list[JSONObject]:
         return [entry for kept in self._kept.values() for entry in kept.get("attachments", ())]
 
     async def _read_again(self, attachments: Sequence[JSONObject]) -> None:
         """Read the files that an earlier attempt has stored: a model may be shown them in this turn."""
-        known = self.tools.prompt.files
+        known = self.turn.prompt.files
         urls = [entry["url"] for entry in attachments if is_seen(str(entry.get("mediaType"))) and "url" in entry]
         missing = [url for url in urls if url not in known]
         if missing:
             most = turn_settings.request_media_bytes
-            self.tools.prompt.add_files(await files_for_models(missing, self.facts.key.owner_id, max_bytes=most))
+            self.turn.prompt.add_files(await files_for_models(missing, self.facts.key.owner_id, max_bytes=most))
 
     async def _decided(self, row: ToolCallRecord, tool: Tool) -> ToolCallRecord:
         """The row once it has been decided. A wait that ended otherwise is followed by another one."""
@@ -211,7 +188,7 @@ class TurnInnerCalls:
     def _hand_out(self, call: ToolCall, pause: ToolPause) -> ToolCallRecord:
         with self.fiber.fenced():
             row = hand_out(self.facts, call, pause, wait_key=wait_key(call.call_id, 1))
-            self.tools.guard.store(self._spot, self.tools.guard.fresh_of(self._spot))
+            self.turn.guard.store(self.guard.spot, self.turn.guard.fresh_of(self.guard.spot))
         row.refresh_from_db()  # its times are the database's
         return row
 

@@ -116,7 +116,7 @@ class ExtensionHooks:
 
     def _guard_of(self, hook: str) -> CallGuard:
         """The guard for what a hook sends: it closes whatever a person has approved."""
-        return self.guard.for_call(f"hook {hook}", "", includes_step=True)
+        return self.guard.for_call(f"hook {hook}", "").begun()
 
 
 def _event(argument: Any) -> JSONObject:
