@@ -38,7 +38,7 @@ from tools_app.workspace.services import DEFAULT_NAME
 
 
 class Instance:
-    """The services behind an address, by topic (`chat.agent.ports`). Holds no rows; the first write makes them.
+    """The services behind an address, by topic. Holds no rows; the first write makes them.
 
     `served`: the agent object that reaches the product through it. Without one, code of the server holds it, and an
     object of the class is made wherever the developer's code is asked.

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat.agent.methods.schedules import checked_prompt
-from chat.agent.ports import SchedulesPort
 from chat.agent.values.schedules import ScheduleView, Work
+from chat.schedules.service import InstanceSchedules
 from chat.turns.tools.providers import ToolRequest
 from fibers.core.schedules.timing import ScheduleKind, Timing
 from fibers.errors import ScheduleInvalid
@@ -69,7 +69,7 @@ async def tools_of_schedules(request: ToolRequest) -> ToolSource:
     return schedule_tools(instance.schedules) if request.agent.schedule_tools and instance.asked_by is None else ()
 
 
-def schedule_tools(schedules: SchedulesPort) -> list[Tool]:
+def schedule_tools(schedules: InstanceSchedules) -> list[Tool]:
     """Make the three tools over a conversation's schedules."""
 
     async def create(context: ToolContext, **given: Any) -> JSONObject:  # noqa: ARG001 - all tools get it

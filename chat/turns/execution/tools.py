@@ -13,10 +13,10 @@ from chat.core.loop.loop import StepView
 from chat.core.loop.reply_chunks import recorded_reply
 from chat.files.reply_parts import ReplyRoom
 from chat.turns.execution.assembly import Assembled, MakeAgent
-from chat.turns.execution.code.inner_calls import TurnInnerCalls
 from chat.turns.execution.tool_call.ask import CallLeave, ask
 from chat.turns.execution.tool_call.call import CallingTurn, TurnCall
 from chat.turns.execution.tool_call.decide import decide
+from chat.turns.execution.tool_call.inner_calls import TurnInnerCalls
 from chat.turns.execution.tool_call.keep import keep, shown
 from chat.turns.execution.tool_call.perform import perform
 from chat.turns.execution.tool_call.report import report

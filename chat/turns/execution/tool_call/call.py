@@ -41,7 +41,7 @@ class CallingTurn:
     make_agent: MakeAgent
 
     def limit_of(self, tool_name: str) -> OutputLimit:
-        """What a model is sent of an output."""
+        """The bound of what a model is sent of an output."""
         limit = self.runnable.get(tool_name).output_limit if tool_name in self.runnable else None
         return limit or OutputLimit(
             lines=turn_settings.tool_output_lines or None, max_bytes=turn_settings.tool_output_bytes or None
