@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from tests.budget import examples
 from tests.unit.tools_app.files.calling import call
 from thinkproject.kernel.jsonvalue import JSONObject
-from tools_app.core.files import searching
+from tools_app.core.files import joined, searching
 from tools_app.core.files.searching import Search, searchable
-from tools_app.file_tools import searching as tool_searching
 from tools_app.file_tools.searching import create_grep_tool
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
@@ -31,7 +30,7 @@ def small_pieces() -> Iterator[None]:
     """Make a few characters a piece, so that texts of examples have several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searching, "_PIECE_BYTES", 4)
-        patch.setattr(tool_searching, "_TOGETHER", 3)
+        patch.setattr(joined, "TOGETHER", 3)
         yield
 
 

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 from tools_app.core.files.encodings import HEAD_BYTES, PLAIN, detected_head
+from tools_app.core.files.joined import JoinedFiles, joined
 from tools_app.core.files.operations import CanReadBytes, CanReadMany, CanReadStream, CanSearchMany, GrepOperations
 from tools_app.core.files.searching import MAX_FILE_BYTES, LineMatch, Search, searchable
 from tools_app.core.files.workspace import BriefEntry, EntryKind
@@ -29,8 +30,6 @@ MAX_SECONDS: Final = 40.0
 _BATCH_FILES: Final = 500
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _AT_ONCE: Final = 16
-_TOGETHER: Final = 64
-"""Files that are looked through at once, as one text."""
 
 
 class GrepInput(Input):
@@ -185,7 +184,7 @@ def _decoded(decoder: codecs.IncrementalDecoder, data: bytes) -> bytes:
     return decoder.decode(data).encode()
 
 
-def _search_batch(batch: Sequence[tuple[str, bytes]], search: Search, found: _Found, ends_at: float) -> None:
+def _search_batch(batch: Sequence[JoinedFiles], search: Search, found: _Found, ends_at: float) -> None:
     def is_late() -> bool:
         found.out_of_time = time.monotonic() >= ends_at
         return found.out_of_time
@@ -206,20 +205,18 @@ def _search_batch(batch: Sequence[tuple[str, bytes]], search: Search, found: _Fo
             return
 
 
-def _left_over(batch: Sequence[tuple[str, bytes]], search: Search, found: _Found) -> Iterator[tuple[str, bytes]]:
+def _left_over(batch: Sequence[JoinedFiles], search: Search, found: _Found) -> Iterator[tuple[str, bytes]]:
     """The files that have to be looked at one by one: plain texts without a match are looked through at once."""
-    for start in range(0, len(batch), _TOGETHER):
-        some = batch[start : start + _TOGETHER]
-        text = b"\n".join([data for _, data in some])
-        if text.isascii() and b"\0" not in text and not search.may_match(text):
-            found.searched += len(some)
+    for some in batch:
+        if some.data.isascii() and b"\0" not in some.data and not search.may_match(some.data):
+            found.searched += len(some.paths)
         else:
-            yield from some
+            yield from some.each()
 
 
 async def _batches(
     operations: GrepOperations, files: Sequence[BriefEntry], found: _Found
-) -> AsyncGenerator[list[tuple[str, bytes]], None]:
+) -> AsyncGenerator[list[JoinedFiles], None]:
     if isinstance(operations, CanSearchMany):
         async for some in operations.read_found(files, max_bytes=MAX_FILE_BYTES):
             yield some
@@ -235,10 +232,10 @@ async def _batches(
             batch.append((path, data))
             size += len(data)
             if len(batch) >= _BATCH_FILES or size >= _BATCH_BYTES:
-                yield batch
+                yield joined(batch)
                 batch, size = [], 0
     if batch:
-        yield batch
+        yield joined(batch)
 
 
 async def _files(operations: GrepOperations, paths: Sequence[str]) -> AsyncGenerator[tuple[str, bytes | None], None]:

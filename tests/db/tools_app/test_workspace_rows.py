@@ -217,9 +217,50 @@ async def test_a_search_of_many_files_finds_what_reading_each_finds(
                 (each.path, each.kind, each.size) for each in entries
             ]
             files = [each for each in found if each.kind is EntryKind.FILE]
-            read = [pair async for some in database_workspace.read_found(files, max_bytes=4_000) for pair in some]
+            parts = database_workspace.read_found(files, max_bytes=4_000)
+            read = [pair async for part in parts for some in part for pair in some.each()]
             asked = database_workspace.read_many([each.path for each in files], max_bytes=4_000)
             assert read == [(entry.path, data) async for entry, data in asked if data is not None]
+
+
+async def test_files_that_change_while_they_are_searched_are_left_out_and_the_others_found(
+    database_workspace: DatabaseWorkspace, settings: Any
+) -> None:
+    """Random workspaces with long paths among short ones: each file is the one that it is, by itself."""
+    settings.THINK_WORKSPACE_INLINE_BYTES = 900
+    for seed in range(12):
+        chance = random.Random(seed)
+        root = f"/{seed}"
+        names = [f"{at:03}" for at in range(chance.choice((1, 63, 64, 65, 130, 200)))]
+        paths = [
+            f"{root}/{name}{''.join('/' + name * 60 for _ in range(chance.choice((0, 0, 0, 3))))}" for name in names
+        ]
+        sizes = [0, 1, 50, 300] + [1_000] * (seed % 3 == 0)
+        contents = {path: chance.choice((b"a\n", b"\n", b"\0\xff", b"b")) * chance.choice(sizes) for path in paths}
+        await database_workspace.apply([Put(path=path, content=data) for path, data in contents.items()])
+        found = await database_workspace.find_brief(f"{root}/**")
+        files = [each for each in found if each.kind is EntryKind.FILE]
+        assert [(each.path, each.size) for each in files] == sorted(
+            (path, len(data)) for path, data in contents.items()
+        )
+        gone = chance.sample(paths, len(paths) // 9)
+        grown = [path for path in chance.sample(paths, len(paths) // 9) if path not in gone]
+        between = [Put(path=f"{root}/{chance.choice(names)}-new", content=b"not listed") for _ in range(seed % 2 * 3)]
+        await database_workspace.apply(
+            [
+                *(Remove(path=path) for path in gone),
+                *(Put(path=path, content=b"g" * 70_000) for path in grown),
+                *between,
+            ]
+        )
+        left_out = {*gone, *grown, *chance.sample(paths, seed % 4 == 0)}
+        wanted = [each for each in files if each.path not in left_out or each.path in (*gone, *grown)]
+        parts = database_workspace.read_found(wanted, max_bytes=60_000)
+        groups = [group async for part in parts for group in part]
+        assert [pair for group in groups for pair in group.each()] == [
+            (each.path, contents[each.path]) for each in wanted if each.path not in left_out
+        ]
+        assert all(group.data == b"\n".join(data for _, data in group.each()) for group in groups)
 
 
 async def test_a_late_page_of_a_large_directory_is_the_same_page(

@@ -7,6 +7,7 @@ tool can do better with a further operation is in the protocols that begin with 
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol, runtime_checkable
 
+from tools_app.core.files.joined import JoinedFiles
 from tools_app.core.files.workspace import BriefEntry, Entry
 
 
@@ -63,8 +64,8 @@ class CanSearchMany(Protocol):
         """As `glob`, with what searches need of each entry."""
         ...
 
-    def read_found(self, files: Sequence[BriefEntry], *, max_bytes: int) -> AsyncIterator[list[tuple[str, bytes]]]:
-        """Paths and bytes of files that were found, in order, some at a time; without those that are gone, or grown."""
+    def read_found(self, files: Sequence[BriefEntry], *, max_bytes: int) -> AsyncIterator[list[JoinedFiles]]:
+        """Contents of files that were found, in order, some at a time; without those that are gone, or grown."""
         ...
 
 

@@ -37,6 +37,12 @@ def below_prefix(prefix: str) -> Q:
     return Q(path_key__gte=head, path_key__lt=head + _LAST) & inside
 
 
+def range_below(prefix: str) -> tuple[str, str, str, str]:
+    """As `below_prefix`, for a statement: keys from and below, paths from and below."""
+    keys = (prefix, _after(prefix)) if len(prefix) <= HEAD_CHARS else (prefix[:HEAD_CHARS], prefix[:HEAD_CHARS] + _LAST)
+    return (*keys, prefix, _after(prefix))
+
+
 def relocated(source: str, target: str) -> dict[str, Any]:
     """New values of an entry at or below `source` when that becomes `target`: path, keys, name."""
     path = Concat(Value(target, _TEXT), Substr("path", len(source) + 1), output_field=_TEXT)

@@ -12,6 +12,7 @@ from tools_app.core.files.encodings import shown_text
 from tools_app.core.files.failures import failed
 from tools_app.core.files.gitignore import MAX_RULES
 from tools_app.core.files.globs import GlobPattern, compile_glob
+from tools_app.core.files.joined import JoinedFiles, joined
 from tools_app.core.files.paths import below, chain, normalise, parent_of
 from tools_app.core.files.workspace import BriefEntry, Entry, EntryKind, WorkspaceInfo
 from tools_app.core.guard.reach import is_reading, note_here
@@ -141,23 +142,23 @@ class Reads(Bridge):
         self._note_names(found, above)
         return found
 
-    async def read_found(
-        self, files: Sequence[BriefEntry], *, max_bytes: int
-    ) -> AsyncIterator[list[tuple[str, bytes]]]:
+    async def read_found(self, files: Sequence[BriefEntry], *, max_bytes: int) -> AsyncIterator[list[JoinedFiles]]:
         """The bytes of files that `find_brief` gave; see `CanSearchMany`. Those that code may not read are left out."""
         if type(self).read_many is not Reads.read_many:
             async for entry, data in self.read_many([each.path for each in files], max_bytes=max_bytes):
-                yield [] if data is None else [(entry.path, data)]
+                yield [] if data is None else joined([(entry.path, data)])
             return
         unreadable = refused_files(FileDeed.READ, [each.path for each in files])
         wanted = [each for each in files if each.path not in unreadable and each.size <= max_bytes]
         for batch in _parts(wanted):
-            read = await self._reading(partial(_texts_of, files=batch, max_bytes=max_bytes))
-            found = [(each, data) for each, data in zip(batch, read, strict=True) if data is not None]
+            read = await self._reading(partial(_joined_of, files=batch, max_bytes=max_bytes))
             if is_reading():
-                for each, _ in found if self.foreign is not None else [pair for pair in found if pair[0].origin]:
-                    _note(each, self.foreign)
-            yield [(each.path, data) for each, data in found]
+                marked = batch if self.foreign is not None else [each for each in batch if each.origin]
+                there = {path for some in read for path in some.paths} if marked else set()
+                for each in marked:
+                    if each.path in there:
+                        _note(each, self.foreign)
+            yield read
 
     async def diff(self, path: str, other: str) -> str:
         """A unified diff of two files with three lines of context. Errors: `ENOENT`, `EISDIR`, `EFBIG`."""
@@ -301,10 +302,11 @@ def _briefly_matching(tree: Tree, *, pattern: GlobPattern, ignored: bool) -> Mat
     return _matching(tree, look, pattern=pattern, limit=None, ignored=ignored)
 
 
-def _texts_of(tree: Tree, *, files: Sequence[BriefEntry], max_bytes: int) -> list[bytes | None]:
+def _joined_of(tree: Tree, *, files: Sequence[BriefEntry], max_bytes: int) -> list[JoinedFiles]:
     if isinstance(tree, CanSearchRows):
-        return tree.searching.texts(files, max_bytes=max_bytes)
-    return [None if data is not None and len(data) > max_bytes else data for data in tree.read_all(files)]
+        return tree.searching.joined(files, max_bytes=max_bytes)
+    read = zip(files, tree.read_all(files), strict=True)
+    return joined([(each.path, data) for each, data in read if data is not None and len(data) <= max_bytes])
 
 
 def _parts(files: Sequence[BriefEntry]) -> Iterator[list[BriefEntry]]:

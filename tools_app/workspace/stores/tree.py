@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Final, Protocol, runtime_checkable
 
+from tools_app.core.files.joined import JoinedFiles
 from tools_app.core.files.workspace import BriefEntry, Entry, EntryKind, WorkspaceInfo
 from tools_app.core.guard.reach import written_here
 from tools_app.core.origins import Origin
@@ -153,8 +154,8 @@ class Searching(Protocol):
         """As `scan`, with little of each entry, in one step."""
         ...
 
-    def texts(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[bytes | None]:
-        """As `read_all`, of many files that `brief` gave, in order; `None` also for those that have more bytes now."""
+    def joined(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[JoinedFiles]:
+        """As `read_all`, of many files that `brief` gave, in order; without those that are gone or larger now."""
         ...
 
 
