@@ -4,10 +4,10 @@ Values come out, never rows: `StoredMessage` carries the ids that clients know. 
 its origin are found like its own.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sessions_app.core.compaction.compaction import covered_range, summary_message
 from sessions_app.core.messages.messages import MessageRole, StoredMessage, message_ids
@@ -27,6 +27,9 @@ MAX_HISTORY: Final = 10_000  # messages that a program reads at a time
 EXCHANGE_FACTOR: Final = 8  # how far the newest exchange alone may exceed a window's bytes
 IDS_PER_QUERY: Final = 5000
 MAX_PROBED: Final = 20
+
+NoteStretch: TypeAlias = Callable[[list[int], list[int], int], None]
+"""Gets of each stretch that is read its rows' ids, root first, the bytes of each, and the depth of the archive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +141,7 @@ def window(session_id: str, *, max_messages: int = 500, max_bytes: int = 512 * 1
 
 
 def _shown(session_id: str, bounds: PathBounds) -> list[StoredMessage]:
-    return _from_first_question(*_stretch(_tail(session_id, Leaf.ACTIVE, bounds)))
+    return from_first_question(*_stretch(_tail(session_id, Leaf.ACTIVE, bounds)))
 
 
 def window_bounds(max_messages: int, max_bytes: int) -> PathBounds:
@@ -163,11 +166,11 @@ def model_history(
     """
     if leaf is None:
         return []
-    return _from_first_question(*compacted_tail(session_id, leaf, max_messages=max_messages, max_bytes=max_bytes))
+    return from_first_question(*compacted_tail(session_id, leaf, max_messages=max_messages, max_bytes=max_bytes))
 
 
 def compacted_tail(
-    session_id: str, leaf: str | Leaf, *, max_messages: int, max_bytes: int
+    session_id: str, leaf: str | Leaf, *, max_messages: int, max_bytes: int, note: NoteStretch | None = None
 ) -> tuple[list[StoredMessage], bool]:
     """The same, not yet cut at a user's message, and whether more of the path lies above it."""
     row_id = None if isinstance(leaf, Leaf) else _placed(session_id, leaf).pk
@@ -181,8 +184,10 @@ def compacted_tail(
         )
         if not found:
             return read, False
-        stretch, byte_sizes = _read_tail(found)
+        stretch, byte_sizes = read_rows(found)
         row_id, compaction_count, floor = found[0][-3:]
+        if note is not None:
+            note([row[-6] for row in found], byte_sizes, floor)
         ending = _ending_at(session_id, stretch[0]) if compaction_count else []
         applying = _applying(session_id, ending, stretch[0])
         if applying is not None:
@@ -198,7 +203,7 @@ def compacted_tail(
             return read, is_cut
 
 
-_MESSAGE: Final = Columns(
+ROW: Final = Columns(
     Message,
     (
         "message_id",
@@ -220,22 +225,22 @@ _TAIL: Final = Statement(
     TAIL_TO_COMPACTION.replace(
         "SELECT id FROM path",
         """
-        SELECT :message:, :instant_of_m.created_at:, p.message_id, m.parent_id, (:compactions:), (:floor:)
+        SELECT :message:, m.id, :instant_of_m.created_at:, p.message_id, m.parent_id, (:compactions:), (:floor:)
         FROM path JOIN think_sessions_message m ON m.id = path.id
         LEFT JOIN think_sessions_message p ON p.id = m.parent_id ORDER BY m.depth
         """,
     ),
-    message=_MESSAGE,
+    message=ROW,
     compactions=COMPACTION_COUNT,
     floor=FLOOR,
 )
 
 
-def _read_tail(found: Sequence[tuple[Any, ...]]) -> tuple[list[StoredMessage], list[int]]:
-    """The messages of rows of `_TAIL`, and the bytes of each. A turn reads the whole history so: no model objects."""
+def read_rows(found: Sequence[tuple[Any, ...]]) -> tuple[list[StoredMessage], list[int]]:
+    """The messages of rows as `_TAIL` gives them, and the bytes of each. No model objects: a history has thousands."""
     stretch: list[StoredMessage] = []
     byte_sizes: list[int] = []
-    for values, row in zip(_MESSAGE.table(found), found, strict=True):
+    for values, row in zip(ROW.table(found), found, strict=True):
         message_id, role, content, depth, turn_id, author, queued_position, change_seq, *marks = values
         session_id, pruned, byte_size = marks
         created_at, parent_id = read_instant(row[-5]), row[-4]
@@ -437,7 +442,7 @@ def _lower(session_id: str, leaf_row_id: int | None, row: Message, below: int) -
     return found if found and found[0].id == row.message_id else []
 
 
-def _from_first_question(messages: list[StoredMessage], has_more: bool) -> list[StoredMessage]:
+def from_first_question(messages: list[StoredMessage], has_more: bool) -> list[StoredMessage]:
     """Drop messages before the first user message or summary, unless the root is included or there is neither."""
     if not has_more:
         return messages

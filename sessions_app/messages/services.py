@@ -9,7 +9,6 @@ Users' messages are insert-or-ignore by id (the first content wins), assistants'
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from django.db import transaction
@@ -26,7 +25,7 @@ from sessions_app.messages.derived import forget_compactions, forget_summary
 from sessions_app.messages.forks import take_along
 from sessions_app.messages.selectors import count_path
 from sessions_app.messages.usage import SessionUsage
-from sessions_app.messages.writer import After, Writer, prepare, queueing, take_session, writing
+from sessions_app.messages.writer import After, Placed, Writer, prepare, queueing, take_session, writing
 from sessions_app.models import Message, Session
 from thinkproject.kernel.append_only import erasing
 from thinkproject.kernel.jsonvalue import dump, load
@@ -121,14 +120,6 @@ def queue_messages(
     return list(dict.fromkeys(message["id"] for message in prepared))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
-    """The message that an answer hangs below now, if there is any, and whether it ends the shown path."""
-
-    leaf_id: str | None
-    is_shown: bool
-
-
 LeftBehind: TypeAlias = Callable[[Mapping[str, str]], Sequence[str]]
 """Gets the turn of each other queued message by message id; gives the ids of those to place first."""
 
@@ -156,7 +147,7 @@ def place_input(session_id: str, ids: Sequence[str], *, after: After, left_behin
             _chain(writer, [waiting[message_id] for message_id in left_behind(others)], Leaf.ACTIVE)
         leaf = _place(writer, ids, waiting, after)
         writer.close()
-        return Placed(leaf_id=None if leaf is None else leaf.message_id, is_shown=writer.is_shown(leaf))
+        return Placed(None if leaf is None else leaf.message_id, writer.is_shown(leaf), writer.version)
 
 
 def _none_left_behind(_others: Mapping[str, str]) -> Sequence[str]:
@@ -450,7 +441,8 @@ def prune_outputs(session_id: str, calls: Mapping[str, Sequence[str]]) -> int:
         rows = [row for row in writer.find(calls).values() if row.session_id == session_id]
         for row in rows:
             row.pruned_calls = merge_calls(row.pruned_calls, calls[row.message_id])
-        Message.objects.bulk_update(rows, ["pruned_calls"])
+            row.change_seq = writer.change_seq - 1  # the last change: for paths that are kept, none for clients
+        Message.objects.bulk_update(rows, ["pruned_calls", "change_seq"])
     return len(rows)
 
 

@@ -5,6 +5,7 @@ Used by the services alone. Nothing here opens a transaction but `writing`.
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -130,6 +131,18 @@ _SHOW: Final = Statement(
 _NOT_USED: Final = SessionUsage()
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The message that an answer hangs below now, if there is any, and whether it ends the shown path.
+
+    `version`: the number of the session's last change; nothing for a fork.
+    """
+
+    leaf_id: str | None
+    is_shown: bool
+    version: int | None
+
+
 @contextmanager
 def writing(session_id: str) -> Iterator["Writer"]:
     """Lock a session's row for one transaction. Only marked changes are written.
@@ -196,6 +209,13 @@ class Writer:
         self._is_moved = False  # whether the leaf is another one than the session's row says
         self._usage: SessionUsage | None = None
         self._model_name = ""
+
+    @property
+    def version(self) -> int | None:
+        """The number of the session's last change once this one is written; nothing for a fork."""
+        if self._session.forked_from_id is not None:
+            return None
+        return self.change_seq if self.changed else self.change_seq - 1
 
     def close(self) -> None:
         """Write the session's part of the change: its number, its time, the end of the shown path."""

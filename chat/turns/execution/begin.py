@@ -31,12 +31,13 @@ from chat.turns.state.sent_requests import LAST_RECORD, chain_end
 from fibers.context import FiberContext
 from fibers.core.states import TERMINAL
 from sessions_app.core.compaction.pruning import as_sent
-from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.repair import repair_messages
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
-from sessions_app.messages.services import Placed, place_input, update_message
+from sessions_app.messages.kept_paths import kept_paths
+from sessions_app.messages.services import place_input, update_message
+from sessions_app.messages.writer import Placed
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.statements import Columns, Statement, instant
@@ -213,11 +214,7 @@ def mark_never_started(payload: JSONObject) -> None:
 
 def read_history(session_id: str, leaf_id: str) -> list[Message]:
     """The path to a message for the model: root first, its newest stretch, without pruned outputs."""
-    return as_sent(_stored_history(session_id, leaf_id), session_id)
-
-
-def _stored_history(session_id: str, leaf_id: str | Leaf) -> list[StoredMessage]:
-    return selectors.model_history(session_id, leaf=leaf_id)
+    return as_sent(selectors.model_history(session_id, leaf=leaf_id), session_id)
 
 
 def _is_left(turn: Turn) -> bool:
@@ -254,15 +251,17 @@ def _repaired(turn: Turn, placed: Placed, waiting: Collection[str]) -> list[Mess
     conversation are notified, and the log has a warning.
     """
     assert placed.leaf_id is not None
-    history = _stored_history(turn.session_id, Leaf.ACTIVE if placed.is_shown else placed.leaf_id)
-    broken = repair_messages([message.to_ui() for message in history], waiting=waiting)
+    leaf = Leaf.ACTIVE if placed.is_shown else placed.leaf_id
+    path = kept_paths.read(turn.session_id, leaf, version=placed.version)
+    unsettled = path.messages[min(path.settled, len(path.messages) - 1) :]  # the last one is judged as the last
+    broken = repair_messages([message.to_ui() for message in unsettled], waiting=waiting)
     for repaired in broken:
         update_message(turn.session_id, repaired["id"], partial(_replace_by, repaired))
         notify_message_changed(key_of(turn.instance), turn.session_id, repaired["id"])
     if broken:
         extra = {"action": "transcript_repaired", "turn_id": turn.pk, "message_ids": [item["id"] for item in broken]}
         logger.warning("calls without a result were settled", extra=extra)
-    return None if broken else as_sent(history, turn.session_id)
+    return None if broken else path.sent
 
 
 def _replace_by(repaired: Message, _stored: Message) -> Message:

@@ -33,7 +33,7 @@ CLAIM = [
     "UPDATE message",  # its place
     "INSERT messagewords",  # for the search
     "UPDATE session",  # the shown path
-    "SELECT message",  # the history
+    "SELECT session",  # what was written to it since the turn before: the rest of the history stays in the worker
     "UPDATE turn",  # it has begun
 ]
 ASSEMBLY = ["SELECT session"]  # with its context blocks and its budget
