@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 TITLES = {
     "turns": "Turns that begin and end",
     "load": "A hundred conversations, answered again and again",
+    "long_turns": "Turns of long conversations",
     "calls": "What is asked beside turns",
     "reconnect": "Coming back to a running answer",
     "start": "Starting",
@@ -30,7 +31,7 @@ TITLES = {
     "core": "The pure units",
 }
 DATABASES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
-ON_BOTH = ("turns", "load", "calls", "durable_streams")
+ON_BOTH = ("turns", "load", "long_turns", "calls", "durable_streams")
 """What a database has most of the time of."""
 
 

@@ -31,10 +31,18 @@ def make_conversations(counts: list[int]) -> dict[str, dict[str, str]]:
     return made
 
 
-def make_conversation(count: int) -> dict[str, str]:
+def make_alike(count: int, how_many: int, name: str = "alike") -> list[dict[str, str]]:
+    """Store several conversations of one length; returns their names and ids."""
+    made = [make_conversation(count, f"{name}-{number}") for number in range(how_many)]
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return made
+
+
+def make_conversation(count: int, name: str = "") -> dict[str, str]:
     """Store one conversation of the user's."""
     owner = User.objects.get(username=USER)
-    key = InstanceKey(owner_id=owner.pk, agent="assistant", name=f"long-{count}")
+    key = InstanceKey(owner_id=owner.pk, agent="assistant", name=name or f"long-{count}")
     instance = ensure_instance(key)
     first = (Message.objects.order_by("-pk").values_list("pk", flat=True).first() or 0) + 1
     Message.objects.bulk_create(

@@ -236,3 +236,23 @@ def test_a_path_that_no_turn_has_used_for_long_goes_as_well(monkeypatch: pytest.
     monkeypatch.setattr(kept_paths, "KEPT_SECONDS", -1)
     read(worker, other, "other")
     assert worker._find(one) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_undone_was_never_kept() -> None:
+    session_id, worker = services.create_session().pk, KeptPaths()
+    read(worker, session_id, "one")
+    with pytest.raises(Undone), transaction.atomic():  # another change will have the number of this one
+        placed = place(session_id, "undone")
+        assert worker.read(session_id, Leaf.ACTIVE, version=placed.version).messages[-1].id == "undone"
+        raise Undone
+    assert [message.id for message in read(worker, session_id, "two").messages] == ["one", "two"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_archived_is_not_kept() -> None:
+    session_id, worker = services.create_session().pk, KeptPaths()
+    for name in ("one", "two", "three"):
+        read(worker, session_id, name)
+    services.archive_beyond(session_id, 2)
+    assert [message.id for message in read(worker, session_id, "four").messages] == ["two", "three", "four"]

@@ -12,9 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, fingerprint
 
 MAX_CHAIN_SECONDS: Final = 86_400
+
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +56,7 @@ class RequestRecorder:
         self._sent = sent
         self._hashes: list[str] = []
         self._chain: JSONObject | None = None  # of this turn's last record
-        self._made: tuple[str, SentRequest] | None = None
+        self._made: tuple[str, SentRequest, list[str]] | None = None  # a record, its request and the hashes of that
 
     def describe(self, body: JSONObject, *, now: float) -> JSONObject:
         """The record of a request that was sent at this time (epoch seconds)."""
@@ -67,7 +71,7 @@ class RequestRecorder:
         if former is not None and (self._chain is not None or shared):
             chain = {**former, "since": former["since"] + size}
         digest = fingerprint(body)
-        self._made = digest, request
+        self._made = digest, request, hashes
         stored: JSONObject = {
             "hash": digest,
             "shared_messages": shared,
@@ -85,10 +89,10 @@ class RequestRecorder:
     def settled(self, stored: JSONObject) -> SentRequest:
         """Note that a record is stored, by this attempt or an earlier one; gives the whole request."""
         if self._made is not None and self._made[0] == stored["hash"]:
-            request = self._made[1]
+            _, request, self._hashes = self._made
         else:
             request = restored(stored, self._sent)
-        self._hashes = _hashes(request.messages, self._sent.messages, self._hashes)
+            self._hashes = _hashes(request.messages, self._sent.messages, self._hashes)
         self._sent, self._made = request, None
         self._chain = stored.get("chain") or self._chain or {"from": self._position, "at": 0, "whole": 0, "since": 0}
         return request
@@ -154,8 +158,16 @@ def _hashes(messages: Sequence[JSONValue], known: Sequence[JSONValue], hashes: S
             continue
         hashes = hashes[:number]
         before = made[-1] if made else ""
-        made.append(hashlib.sha256(f"{before}{fingerprint(message)}".encode()).hexdigest()[:16])
+        made.append(hashlib.sha256(before.encode() + _encoded(message)).hexdigest()[:16])
     return made
+
+
+def _encoded(message: JSONValue) -> bytes:
+    """A message as bytes that are the same for equal ones. A long conversation has thousands."""
+    try:
+        return _encode(message)
+    except (msgspec.MsgspecError, UnicodeError, OverflowError, RecursionError):  # half characters, very large numbers
+        return fingerprint(message).encode()
 
 
 def _mark_counts(count: int) -> Iterator[int]:

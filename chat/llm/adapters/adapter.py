@@ -82,7 +82,7 @@ def _all(lessons: list[Lesson], learned: Learned) -> Learned:
 
 
 class HttpModel(ABC):
-    """A model behind an HTTP endpoint. Stateless; share it between turns. Nothing here retries a failure."""
+    """A model behind an HTTP endpoint. Turns may share it. Nothing here retries a failure."""
 
     unsent: ClassVar[Mapping[str, str]] = {}
     """Settings that the API has no place for, with the name people know them by."""
@@ -106,6 +106,7 @@ class HttpModel(ABC):
         self._model = model
         self._memory = memory
         self._observe = observe
+        self._made: tuple[ModelRequest, Learned, JSONObject] | None = None  # the last body, for the record of it
 
     @property
     def name(self) -> str:
@@ -142,7 +143,16 @@ class HttpModel(ABC):
     def describe(self, request: ModelRequest) -> JSONObject:
         """The body `stream` would send; long data URLs shortened, anything like a credential out."""
         known = self._known()
-        return redact_body(as_learned(self._body(request, known), known).body)
+        body = self._body_of(request, known)
+        self._made = None
+        return redact_body(as_learned(body, known).body)
+
+    def _body_of(self, request: ModelRequest, known: Learned) -> JSONObject:
+        """The request on the wire, made once for one that is sent and then described."""
+        made = self._made
+        if made is None or made[0] is not request or made[1] != known:
+            made = self._made = request, known, self._body(request, known)
+        return made[2]
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Ask the model.
@@ -180,7 +190,7 @@ class HttpModel(ABC):
         """
         headers = {**self._endpoint.headers, **request.settings.headers, "Accept-Encoding": "identity"}
         known = await self._memory.recall(self._endpoint.base_url, self._model)
-        sent, lessons = as_learned(self._body(request, known), known), _Lessons(known)
+        sent, lessons = as_learned(self._body_of(request, known), known), _Lessons(known)
         while True:
             async with contextlib.AsyncExitStack() as stack:
                 try:
