@@ -74,7 +74,17 @@ class AgentInstanceAdmin(PageAdmin):
     ordering = ("-active_at", "id")
     fields = (
         *("id", "name", "owner", "agent", "parent", "session_link", "turn_count", "generation"),
-        *("created_at", "active_at", "seen_at", "pinned_at", "archived_at", "configuration", "state", "state_version"),
+        *(
+            "created_at",
+            "active_at",
+            "seen_at",
+            "pinned_at",
+            "archived_at",
+            "is_temporary",
+            "configuration",
+            "state",
+            "state_version",
+        ),
     )
     actions = ("delete_conversations",)
 
@@ -123,9 +133,13 @@ class AgentInstanceAdmin(PageAdmin):
 
     @admin.display(description=_("last active"), ordering="active_at")
     def last_active(self, row: AgentInstance) -> str:
-        """When a message was last accepted, and whether it is pinned or archived."""
-        kept = _("archived") if row.archived_at is not None else _("pinned") if row.pinned_at is not None else ""
-        return noted(moment(row.active_at), kept)
+        """When a message was last accepted, and whether it is temporary, archived or pinned."""
+        states = (
+            (row.is_temporary, _("temporary")),
+            (row.archived_at is not None, _("archived")),
+            (row.pinned_at is not None, _("pinned")),
+        )
+        return noted(moment(row.active_at), next((word for is_so, word in states if is_so), ""))
 
     @admin.display(description=_("history"))
     def session_link(self, row: AgentInstance) -> str:

@@ -20,12 +20,17 @@ MAX_TITLE = 100
 
 
 def create_instance(
-    opened: OpenedAgent, *, title: str = "", title_is_provisional: bool = False, model_choice: ChosenModel = NOTHING
+    opened: OpenedAgent,
+    *,
+    title: str = "",
+    title_is_provisional: bool = False,
+    model_choice: ChosenModel = NOTHING,
+    is_temporary: bool = False,
 ) -> AgentInstance:
     """Make the instance of this address with its session, or return the present one unchanged.
 
     A provisional title is only the first words that came to hand: a better one may take its place. The choice of a
-    model was checked (`ModelChoices.check`).
+    model was checked (`ModelChoices.check`). For `is_temporary` see `chat/operations/temporary.py`.
     Safe to call twice and from two processes at once. Errors: `AgentNotFound` when its class is gone, `QuotaExceeded`.
     """
     if opened.instance is not None:
@@ -37,6 +42,7 @@ def create_instance(
         title=_clean_title(title),
         title_is_provisional=title_is_provisional,
         model_choice=model_choice.to_json(),
+        is_temporary=is_temporary,
     )
 
 

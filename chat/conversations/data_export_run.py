@@ -39,7 +39,7 @@ NOTE_SECONDS: Final = 1.0
 README: Final = f"""Everything of yours on this site, as it was when this file was made.
 
 person.json             your account
-conversations.json      your conversations, sub-agents included
+conversations.json      your conversations, sub-agents included, and temporary ones that are not removed yet
 conversations/ID/       the histories of one conversation, a file for each: lines of JSON, which can be imported again
 files/ID/               files of your conversations, and files that you sent to those of others
 workspaces/ID.zip       files of agents

@@ -61,6 +61,7 @@ RECORDS: Final = (
             "active_at",
             "archived_at",
             "pinned_at",
+            "is_temporary",
         ),
     ),
     AccountRecord(

@@ -10,6 +10,7 @@ from chat.instances.rows import ensure_instance, hold_instance, key_of
 from chat.models import AgentInstance
 from chat.turns.admission.rule_answers import place_of
 from sessions_app.messages.services import delete_session, fork_session
+from sessions_app.messages.sessions import hide_sessions
 from sessions_app.models import Session
 from thinkproject.kernel.ids import new_id
 from tools_app.core.permissions.rules import RuleLevel
@@ -35,6 +36,7 @@ def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str =
     made = ensure_instance(
         InstanceKey(owner_id=instance.owner_id, agent=instance.agent, name=new_id("chat"), parent=parent),
         title=title or instance.title,
+        is_temporary=instance.is_temporary,
     )
     for row in sorted((instance, made), key=lambda row: row.pk):  # rows of one kind in one order
         hold_instance(row)
@@ -43,6 +45,8 @@ def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str =
         raise InputInvalid("This conversation has no such messages.")
     former_id = made.session_id
     fork = fork_session(source_id, message_id, scope=made.pk)
+    if made.is_temporary:
+        hide_sessions([made.pk], is_hidden=True)
     copy_guard(source_id, GuardScope(session_id=fork.pk, scope=made.pk, owner_id=made.owner_id))
     copy_rules(instance.pk, place_of(made, RuleLevel.CONVERSATION))
     AgentInstance.objects.filter(pk=made.pk).update(

@@ -59,6 +59,7 @@ class InstanceSummary:
     created_at: datetime
     pinned_at: datetime | None
     archived_at: datetime | None
+    temporary: bool
     session_id: str | None  # the current history
     keeps_sessions: bool  # its agent keeps several
     is_running: bool
@@ -115,6 +116,8 @@ class InstanceFilter:
             mine |= Q(pk__in=shared)
         if self.parent_id is not None:  # opened for this user, so all below it are
             mine = Q(archived_at__isnull=not self.is_archived)
+        if self.parent_id is None:
+            mine &= Q(is_temporary=False)
         rows = AgentInstance.objects.filter(mine, parent_id=self.parent_id)
         if self.agent:
             rows = rows.filter(agent=self.agent)
@@ -176,6 +179,7 @@ def _summary(row: AgentInstance, *, role: Role = Role.OWNER) -> InstanceSummary:
         created_at=row.created_at,
         pinned_at=row.pinned_at if is_own else None,
         archived_at=row.archived_at if is_own else None,
+        temporary=row.is_temporary,
         session_id=row.session_id,
         keeps_sessions=keeps_sessions(row.agent),
         is_running=is_running(row),

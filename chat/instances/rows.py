@@ -68,13 +68,23 @@ def find_instance(key: InstanceKey, *, with_session: bool = False) -> AgentInsta
 
 
 def ensure_instance(
-    key: InstanceKey, *, title: str = "", title_is_provisional: bool = False, model_choice: JSONObject | None = None
+    key: InstanceKey,
+    *,
+    title: str = "",
+    title_is_provisional: bool = False,
+    model_choice: JSONObject | None = None,
+    is_temporary: bool = False,
 ) -> AgentInstance:
     """Find the row of an address, or make it with its first session, and those above it. Errors: `QuotaExceeded`."""
     found = find_instance(key)
     if found is not None:
         return found
-    begun = {"title": title, "title_is_provisional": title_is_provisional, "model_choice": model_choice}
+    begun = {
+        "title": title,
+        "title_is_provisional": title_is_provisional,
+        "model_choice": model_choice,
+        "is_temporary": is_temporary,
+    }
     try:
         return _make_instance(key, begun)
     except (IntegrityError, InstanceNotFound):
@@ -97,7 +107,8 @@ def _make_instance(key: InstanceKey, begun: JSONObject) -> AgentInstance:
             name=key.name,
             **begun,
         )
-        instance.session = create_session(owner_id=key.owner_id, scope=instance.id)
+        instance.is_temporary = instance.is_temporary or (parent is not None and parent.is_temporary)
+        instance.session = create_session(owner_id=key.owner_id, scope=instance.id, is_hidden=instance.is_temporary)
         instance.save(force_insert=True)
     return instance
 
@@ -105,7 +116,9 @@ def _make_instance(key: InstanceKey, begun: JSONObject) -> AgentInstance:
 def ensure_session(instance: AgentInstance) -> str:
     """Id of the current session; where there is none, a new one. Inside a transaction that holds the row."""
     if instance.session_id is None:
-        instance.session = create_session(owner_id=instance.owner_id, scope=instance.pk)
+        instance.session = create_session(
+            owner_id=instance.owner_id, scope=instance.pk, is_hidden=instance.is_temporary
+        )
         AgentInstance.objects.filter(pk=instance.pk).update(session=instance.session)
     assert instance.session_id is not None
     return instance.session_id

@@ -145,10 +145,15 @@ def _join(instance: AgentInstance, user: AbstractBaseUser, role: Role, *, by: An
 
 
 def _hold_root(instance: AgentInstance) -> None:
-    """Lock the conversation, so that two who add count each other. Errors: `InputInvalid` in a sub-agent."""
+    """Lock the conversation, so that two who add count each other.
+
+    Errors: `InputInvalid` in a sub-agent, and in a temporary conversation.
+    """
     if instance.parent_id is not None:
         raise InputInvalid("A sub-agent has the members of the conversation that it works for.")
     hold_instance(instance)
+    if instance.is_temporary:
+        raise InputInvalid("A temporary conversation cannot be shared. Keep the conversation first.")
 
 
 def _find(instance: AgentInstance, member_id: str) -> Membership:

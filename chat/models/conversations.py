@@ -87,6 +87,7 @@ class AgentInstance(models.Model):
     pinned_at = models.DateTimeField(_("pinned"), null=True, blank=True)
     deleted_at = models.DateTimeField(_("deleted"), null=True, blank=True)  # NULL: it is there
     held_schedules = JSONText(null=True, blank=True)  # ids of those that the deletion paused
+    is_temporary = models.BooleanField(_("temporary"), default=False)  # as the sub-agents below it
 
     everything: ClassVar[models.Manager["AgentInstance"]] = models.Manager()  # the first: of the admin and of cascades
     objects: ClassVar[PresentInstances] = PresentInstances()
@@ -114,6 +115,7 @@ class AgentInstance(models.Model):
         indexes = [
             models.Index(fields=["owner", "-active_at", "id"], name="think_instance_recent"),
             models.Index(fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="think_instance_deleted"),
+            models.Index(fields=["active_at"], condition=Q(is_temporary=True), name="think_instance_temporary"),
         ]
 
     def __str__(self) -> str:

@@ -54,8 +54,15 @@ def put_into_deleted(instances: Sequence[AgentInstance]) -> None:
     A fixed number of queries, and some for each turn that runs, work and schedule. Durability: one transaction; when it
     is committed, nothing of them begins any more. Errors: `TurnConflict` when turns are admitted again and again
     meanwhile.
+
+    A temporary one is not kept: it goes for good.
     """
-    roots = [row.pk for row in instances]
+    for row in instances:
+        if row.is_temporary:
+            delete_instance(row)
+    roots = [row.pk for row in instances if not row.is_temporary]
+    if not roots:
+        return
     with _stopping_all(roots) as family:
         rows = list(AgentInstance.objects.filter(pk__in=family))
         ids = [row.pk for row in rows]

@@ -1,8 +1,8 @@
 """Retention policies: logs of final turns, ended streams, old journals, unused files, tokens, children of ended runs.
 
 Each policy is bounded in one go, safe to run at any time, twice, and in several processes. No word of a conversation is
-removed here, but for those of people whose account is gone, of sub-agents whose run ended long ago, and of what its
-owner deleted 30 days ago.
+removed here, but for those of people whose account is gone, of sub-agents whose run ended long ago, of temporary
+conversations that were left a day ago, and of what its owner deleted 30 days ago.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,6 +26,7 @@ from chat.operations.data_exports import prune_exports
 from chat.operations.deleted import expired_deleted, prune_deleted
 from chat.operations.ended_runs import expired_children, prune_children
 from chat.operations.reverts import expired_reverts, prune_reverts
+from chat.operations.temporary import expired_temporary, prune_temporary
 from chat.people.feedback import feedback_without_answer, prune_feedback
 from chat.shares.services import prune_links
 from chat.streams.logs.database_log import prunable_segments, prune_segments
@@ -87,6 +88,7 @@ POLICIES = (
     Policy(name="browsers", count=partial(browsers.prune_browsers, dry_run=True), prune=browsers.prune_browsers),
     Policy(name="invitations", count=partial(prune_invitations, dry_run=True), prune=prune_invitations),
     Policy(name="shares", count=partial(prune_links, dry_run=True), prune=prune_links),
+    Policy(name="temporary", count=lambda: expired_temporary().count(), prune=prune_temporary),
     Policy(name="deleted", count=lambda: expired_deleted().count(), prune=prune_deleted),
     Policy(name="actions", count=lambda: expired_effects().count(), prune=prune_effects),
     Policy(name="rules", count=lambda: expired_rules().count(), prune=prune_rules),

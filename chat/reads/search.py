@@ -51,6 +51,7 @@ def search_conversations(  # noqa: PLR0913 - each narrows the search, and caller
 ) -> ConversationHits:
     """Search the conversations that a user is in, all or one. A fixed number of queries, or one more.
 
+    A temporary conversation is searched where it is named, and nowhere else.
     Of those of others, and with `agent` of its own, the 500 that were active last. Errors: `CursorInvalid`.
     """
     scopes = None if instance_id is None else [instance_id]
@@ -61,6 +62,7 @@ def search_conversations(  # noqa: PLR0913 - each narrows the search, and caller
         active, are_more = _active(mine.filter(agent=agent))
         is_cut = is_cut or are_more
         scopes = [scope for scope in active if scopes is None or scope in scopes]
+    is_own_place = instance_id is not None and mine.filter(pk=instance_id, is_temporary=True).exists()
     page = search(
         query,
         session_id=session_id,
@@ -68,6 +70,7 @@ def search_conversations(  # noqa: PLR0913 - each narrows the search, and caller
         owner_id=user_id,
         shared=shared,
         only=only,
+        with_hidden=is_own_place,
         limit=limit,
         cursor=cursor,
     )

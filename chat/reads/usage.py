@@ -1,6 +1,7 @@
 """Usage of models and its cost: by time, model, agent, conversation and person. Reads only.
 
-Summed in the database from the rows of turns, which have the figures of their provider and the prices of their day. Of
+Summed in the database from the rows of turns, which have the figures of their provider and the prices of their day.
+Temporary conversations and those in *Deleted* count, together and without a name: neither is in any list. Of
 titles, summaries and compactions a conversation's own total knows (`chat/instances/spending.py`), not these: they have
 no row of their own.
 """
@@ -10,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, Final
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Case, CharField, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Coalesce, TruncDay, TruncHour
 from django.utils import timezone
 
@@ -47,7 +48,10 @@ class UsagePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
-    """A line of a table. `key`: a model, an agent, or the id of a conversation or person; `label`: its name."""
+    """A line of a table. `key`: a model, an agent, or the id of a conversation or person; `label`: its name.
+
+    Without a key it is the conversations that no list has.
+    """
 
     key: str
     label: str
@@ -117,10 +121,14 @@ def _report(turns: QuerySet[Turn], days: int, zone: tzinfo, *, with_people: bool
         since=since,
         points=points,
         total=total,
-        by_model=_table(lately, "model_name"),
-        by_agent=_table(lately, "instance__agent"),
-        by_conversation=_table(lately, "instance_id", titled="instance__title", agent="instance__agent"),
-        by_person=_table(lately, "instance__owner_id", titled="instance__owner__username") if with_people else [],
+        by_model=_table(lately, key=F("model_name"), label=F("model_name")),
+        by_agent=_table(lately, key=F("instance__agent"), label=F("instance__agent")),
+        by_conversation=_table(
+            lately, key=_listed("instance_id"), label=_listed("instance__title"), of_agent=_listed("instance__agent")
+        ),
+        by_person=_table(lately, key=F("instance__owner_id"), label=F("instance__owner__username"))
+        if with_people
+        else [],
     )
 
 
@@ -162,8 +170,13 @@ def _hours(midnight: datetime) -> list[datetime]:
     return [(first + timedelta(hours=number)).astimezone(midnight.tzinfo) for number in range(count)]
 
 
-def _table(turns: QuerySet[Turn], key: str, *, titled: str = "", agent: str = "") -> list[UsageRow]:
-    groups = {"key": F(key), "label": F(titled or key)} | ({"of_agent": F(agent)} if agent else {})
+def _listed(column: str) -> Case:
+    """A column of a turn's conversation, empty where that is in no list."""
+    is_unlisted = Q(instance__is_temporary=True) | Q(instance__deleted_at__isnull=False)
+    return Case(When(is_unlisted, then=Value("")), default=F(column), output_field=CharField())
+
+
+def _table(turns: QuerySet[Turn], **groups: Any) -> list[UsageRow]:
     rows: Any = _summed(turns, **groups).order_by("-cost_sum", "-input_tokens_sum", "key")
     return [
         UsageRow(

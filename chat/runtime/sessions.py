@@ -66,7 +66,9 @@ def create_session(key: InstanceKey, name: str = "") -> StoredSession:
             services.rename_session(instance.session_id, name)
             return stored_session(instance, instance.session_id)
         check_session_quota(instance)
-        made = services.create_session(owner_id=instance.owner_id, scope=instance.pk, name=name)
+        made = services.create_session(
+            owner_id=instance.owner_id, scope=instance.pk, name=name, is_hidden=instance.is_temporary
+        )
         choose(instance, made.pk)
     return stored_session(instance, made.pk)
 

@@ -85,6 +85,8 @@ def draft_of(instance: AgentInstance, timing: Timing, work: Work, **options: Any
     not exist, that streams, or that takes other arguments.
     """
     method = work.callback
+    if instance.is_temporary:
+        raise ScheduleInvalid("A temporary conversation has no schedules. Keep the conversation first.")
     if work.prompt and not chats(instance):
         raise ScheduleInvalid(
             Phrase("Agent {agent!r} does not chat: a schedule of it names a method, no prompt.", agent=instance.agent)

@@ -43,13 +43,15 @@ def make_link(instance: AgentInstance, wanted: NewShare) -> tuple[ShareLink, str
     """Make a link to the shown path up to a message; the second value is its secret, which is not stored.
 
     Errors: `MessageNotFound` for a message that is not on the shown path; `InputInvalid` without messages, for too long
-    a path, for too many links, and in a sub-agent.
+    a path, for too many links, in a sub-agent, and in a temporary conversation.
     """
     if not 1 <= wanted.days <= MAX_DAYS:
         raise InputInvalid(Phrase("A link works for 1 to {limit} days.", limit=MAX_DAYS))
     if instance.parent_id is not None:
         raise InputInvalid("A sub-agent is shared with the conversation that it works for.")
     hold_instance(instance)
+    if instance.is_temporary:
+        raise InputInvalid("A temporary conversation cannot be shared. Keep the conversation first.")
     if _working(ShareLink.objects.filter(instance=instance), timezone.now()).count() >= MAX_LINKS:
         raise InputInvalid(Phrase("This conversation has {limit} links. Take one back first.", limit=MAX_LINKS))
     session_id, message_id = _place(instance, wanted.message_id)

@@ -8,6 +8,7 @@ Works without an agent. Nothing of a block is held between calls: what another p
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -74,7 +75,10 @@ class SessionContext:
     # Reading
 
     async def state(self) -> ContextState:
-        """The current blocks: declared and added ones, without removed ones. One query."""
+        """The current blocks: declared and added ones, without removed ones. One query.
+
+        A hidden session writes nothing to the blocks of its owner, which other sessions read.
+        """
         stored = await db(store.read_session, self.session_id)
         blocks = {
             label: block
@@ -90,6 +94,11 @@ class SessionContext:
                     max_tokens=text.max_tokens,
                     is_runtime=True,
                 )
+        if stored.is_hidden:
+            blocks = {
+                label: replace(block, is_closed=True) if block.of == "user" else block
+                for label, block in blocks.items()
+            }
         return ContextState(blocks=blocks, rows=stored)
 
     async def blocks(self, state: ContextState | None = None) -> list[Block]:

@@ -61,12 +61,13 @@ class SessionRows:
     system_prompt: str | None
     cost: Decimal
     max_cost: Decimal | None
+    is_hidden: bool
     texts: dict[str, StoredBlock]
 
 
 _TEXT: Final = ("label", "content", "description", "max_tokens", "is_runtime", "is_removed")
 _SESSION: Final = Columns(
-    Session, ("owner_id", "scope", "system_prompt", "loaded_keys", "cost", "max_cost"), prefix="s"
+    Session, ("owner_id", "scope", "system_prompt", "loaded_keys", "cost", "max_cost", "hidden_at"), prefix="s"
 )
 _BLOCK: Final = Columns(ContextBlock, ("id", *_TEXT), prefix="b")
 _READ_SESSION: Final = Statement(
@@ -93,6 +94,7 @@ def read_session(session_id: str) -> SessionRows:
         system_prompt=session.system_prompt,
         cost=session.cost,
         max_cost=session.max_cost,
+        is_hidden=session.hidden_at is not None,
         texts={block.label: _stored([getattr(block, name) for name in _TEXT]) for block in blocks},
     )
 

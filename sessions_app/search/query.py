@@ -106,17 +106,19 @@ def search(  # noqa: PLR0913 - each narrows the search, and callers name it
     owner_id: object = None,
     shared: Collection[str] = (),
     only: Only = ALL,
+    with_hidden: bool = False,
     limit: int = 20,
     cursor: str = "",
 ) -> SearchPage:
     """Search one session, the sessions of some scopes, or all of an owner; all given filters apply.
 
-    `shared`: scopes of others that count as the owner's.
+    `shared`: scopes of others that count as the owner's. `with_hidden`: also sessions that no search finds otherwise.
     A fork's session finds the messages that it shares too. Words must all occur; also "a phrase", -without and OR.
     **Shape:** at most 100 hits; `cursor` is the former page's `next_cursor`; at most 500 scopes.
     **Errors:** `CursorInvalid`. A malformed query is none: it finds nothing and says why.
     """
-    place = _Place(session_id, None if scopes is None else sorted(set(scopes)), owner_id, sorted(set(shared)), only)
+    chosen = None if scopes is None else sorted(set(scopes))
+    place = _Place(session_id, chosen, owner_id, sorted(set(shared)), only, with_hidden)
     if session_id is None and scopes is None and owner_id is None:
         raise ValueError("A search needs a session, scopes or an owner.")
     return _search(query, place, limit, cursor)
@@ -165,6 +167,7 @@ class _Place:
     owner_id: object
     shared: Sequence[str] = ()
     only: Only = ALL
+    with_hidden: bool = False
 
     def __post_init__(self) -> None:
         if max(len(self.scopes or ()), len(self.shared)) > MAX_SCOPES:
@@ -178,7 +181,7 @@ class _Place:
     def condition(self) -> Q:
         given = {"pk": self.session_id, "scope__in": self.scopes}
         found = Q(**{name: value for name, value in given.items() if value is not None})
-        if found or self.owner_id is not None:
+        if (found or self.owner_id is not None) and not self.with_hidden:
             found &= Q(hidden_at=None)
         return found if self.owner_id is None else found & (Q(owner_id=self.owner_id) | Q(scope__in=self.shared))
 

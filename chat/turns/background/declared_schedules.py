@@ -14,6 +14,7 @@ from chat.agent.methods.schedules import check_method, checked_prompt
 from chat.agent.think import Think
 from chat.core.durable_names import SCHEDULED_FIBER
 from chat.errors import TurnConfigInvalid
+from chat.models import AgentInstance
 from chat.user_code.call_hook import call_hook, is_overridden, logged
 from fibers.core.schedules.grammar import parse_sentence
 from fibers.core.schedules.states import ScheduleStatus
@@ -156,6 +157,8 @@ def _differs(row: Schedule, task: DeclaredTask, instance_id: str) -> bool:
 
 def _create(key: InstanceKey, task: DeclaredTask) -> None:
     instance_id = key.instance_id
+    if AgentInstance.objects.filter(pk=instance_id, is_temporary=True).exists():
+        return  # it has none: they would keep it from ending
     _schedule, is_new = services.create_schedule(
         ScheduleDraft(
             scope=instance_id,

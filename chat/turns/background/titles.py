@@ -39,8 +39,10 @@ _UNTITLED: Final = Q(title="") | Q(title_is_provisional=True)
 
 
 def needs_title(instance: AgentInstance) -> bool:
-    """Whether a conversation has no title but its first words. Sub-agents are not in lists and need none."""
-    return instance.parent_id is None and (not instance.title or instance.title_is_provisional)
+    """Whether a conversation has no title but its first words. Those that no list has need none."""
+    if instance.parent_id is not None or instance.is_temporary:
+        return False
+    return not instance.title or instance.title_is_provisional
 
 
 def writes_titles(agent: Think) -> bool:

@@ -8,7 +8,7 @@ and `search` a searchable one. The last two hold *entries* under keys; with `set
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Final, Literal, TypeAlias
 
@@ -85,18 +85,23 @@ class Kind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """A block as an agent declares it. `is_runtime`: it was added while the agent ran."""
+    """A block as an agent declares it. `is_runtime`: it was added while the agent ran.
+
+    `is_closed`: it is read in this session and not written, whatever its provider can do.
+    """
 
     label: str
     provider: Provider
     description: str = ""
     max_tokens: int | None = None
     is_runtime: bool = False
+    is_closed: bool = False
 
     @property
     def kind(self) -> Kind:
         """The block's capabilities."""
-        return kind_of(self.provider)
+        kind = kind_of(self.provider)
+        return replace(kind, writable=False) if self.is_closed else kind
 
     @property
     def of(self) -> str:

@@ -63,6 +63,7 @@ from chat.members.selectors import role_of
 from chat.models import AgentInstance, Role
 from chat.operations.deleted import deleted_of, find_deleted, put_into_deleted, restore_instances
 from chat.operations.removal import delete_instance
+from chat.operations.temporary import keep_instance
 from chat.reads import transcripts
 from chat.reads.activity import Activity
 from chat.runtime.add_messages import AppendAuthor, add_messages, edit_answer
@@ -151,7 +152,11 @@ def instance_create(request: HttpRequest, data: InstanceIn) -> object:
     if data.model_choice is not None and opened.instance is None and not opened.is_read_only:
         choice = async_to_sync(Instance(opened.key).model_choice.check)(data.model_choice.dict())
     instance = create_instance(
-        opened, title=data.title, title_is_provisional=data.title_is_provisional, model_choice=choice
+        opened,
+        title=data.title,
+        title_is_provisional=data.title_is_provisional,
+        model_choice=choice,
+        is_temporary=data.temporary,
     )
     return Status(201, shown_instance(instance, instance.owner_id))
 
@@ -166,7 +171,7 @@ def instance_detail(request: HttpRequest, instance_id: str) -> object:
     "/instances/{instance_id}", response=InstanceDetailOut, operation_id="update_instance", tags=["conversations"]
 )
 def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch) -> object:
-    """Rename a conversation, choose its model, pin it, put it away or restore it, or note that you have seen it.
+    """Rename a conversation, choose its model, pin it, put it away, restore or keep it, or note that you have seen it.
 
     A choice of a model takes effect with the next turn. One that is refused changes nothing.
     """
@@ -180,6 +185,8 @@ def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch)
         pin_instance(instance, is_pinned=data.pinned)
     if data.archived is not None:
         archive_instance(instance, is_archived=data.archived)
+    if data.temporary is False:
+        keep_instance(instance)
     if data.seen:
         mark_seen(instance)
     return shown_instance(instance, instance.owner_id)
@@ -190,7 +197,7 @@ def instance_delete(request: HttpRequest, instance_id: str, forever: bool = Fals
     """Delete a conversation. It can be restored for 30 days; with `forever` it is removed at once, with all in it.
 
     Either way nothing finds it any more, what runs in it is stopped, and its name is free. A sub-agent is removed at
-    once. With `forever` also one that was deleted before.
+    once, and so is a temporary conversation. With `forever` also one that was deleted before.
     """
     owner_id = caller_of(request).user.pk
     try:

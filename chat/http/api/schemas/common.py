@@ -56,6 +56,7 @@ class InstanceIn(Input):
     """A new conversation. Without a name it gets a generated one; a name that exists opens that conversation.
 
     `title_is_provisional`: the title is only made of the first words; one that a model writes may take its place.
+    `temporary`: it is in no list and no search, writes no memory, and is removed within a day of its last message.
     """
 
     agent: Name
@@ -63,14 +64,19 @@ class InstanceIn(Input):
     title: Title = ""
     title_is_provisional: bool = False
     model_choice: ModelChoice | None = None
+    temporary: bool = False
 
 
 class InstancePatch(Input):
-    """Changes of a conversation. `seen`: the owner is looking at it now. `model_choice` null: the agent's own model."""
+    """Changes of a conversation. `seen`: the owner is looking at it now. `model_choice` null: the agent's own model.
+
+    `temporary: false` keeps a temporary one. An ordinary one cannot become temporary.
+    """
 
     title: Title | None = None
     pinned: bool | None = None
     archived: bool | None = None
+    temporary: Literal[False] | None = None
     seen: Literal[True] | None = None
     model_choice: ModelChoice | None = None
 
@@ -103,6 +109,7 @@ class InstanceOut(Schema):
     injection guard (`get_guard`), and is empty where no text of strangers was in it. `plans`: it is in plan mode.
     `undone`: there is something to redo.
     `session_id`: its current history; `keeps_sessions`: its agent keeps several. `model_choice`: null for nothing.
+    `temporary`: it is in no list and no search, writes no memory, and is removed within a day of its last message.
     `role`: yours. `is_shared`: it has members. Pins and what was seen are its owner's alone.
     `path`: behind `/agents/` in the address of its socket, encoded; a sub-agent's leads over its parents, of which
     `parent_id` is the one right above it.
@@ -120,6 +127,7 @@ class InstanceOut(Schema):
     created_at: datetime
     pinned_at: datetime | None
     archived_at: datetime | None
+    temporary: bool
     session_id: str | None
     keeps_sessions: bool
     is_running: bool
