@@ -146,3 +146,25 @@ def test_a_draft_comes_back_in_a_conversation_of_another_name(tab: ChatPage, ope
     tab.ask("Half a thought\nsay: Whole.")
     assert tab.page.url != other.page.url
     assert tab.page.evaluate("Object.keys(localStorage).filter((key) => /unsent|outbox/.test(key))") == []
+
+
+_SHIFT = """() => {
+    window.shift = 0;
+    new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
+}"""
+_LOADED = "() => performance.getEntriesByType('resource').map(({ name }) => name)"
+
+
+def test_nothing_of_an_empty_conversation_comes_late(tab: ChatPage) -> None:
+    page = tab.page
+    page.add_init_script(f"({_SHIFT})()")
+    page.reload()
+    page.wait_for_selector("html[data-ready]", state="attached")
+    page.wait_for_function(f"({_LOADED})().some((name) => name.includes('/later.'))")  # once the page is quiet
+    tab.rest()
+    assert not [name for name in page.evaluate(_LOADED) if "/offers" in name]
+    assert page.evaluate("window.shift") <= 0.005
+    page.get_by_text("What this agent can use").click()
+    expect(page.locator(".offers")).to_contain_text("What it can use")

@@ -44,6 +44,7 @@ def test_the_panel_has_three_groups_and_files_of_messages_beside_the_workspace(t
     (tmp_path / "notes.txt").write_text("Tea at five.")
     (tmp_path / "film.mp4").write_bytes(b"\0" * 10)
     page = tab.page
+    page.get_by_text("What this agent can use").click()
     expect(page.locator(".offers")).to_contain_text("What it may touch")
     expect(page.locator(".offers")).to_contain_text("It reads and changes the files of its workspace")
     look_wide(tab, "groups-welcome")

@@ -385,7 +385,8 @@ Deno.test("a full or forbidden storage loses nothing of what is on the page", ()
 
 Deno.test("a first message whose tab was closed is sent in the background", async () => {
   reset();
-  const [here, away]: Begun[] = [{ agent: "Assistant", name: "here" }, { agent: "Assistant", name: "away" }];
+  const here: Begun = { agent: "Assistant", name: "here", isTemporary: false };
+  const away: Begun = { agent: "Assistant", name: "away", isTemporary: true };
   for (const [instance, id] of [[here, 1], [away, 2]] as const) {
     remember(`outbox.${instance.agent}/${instance.name}`, [kept(id)]);
     keep(instance);
@@ -393,19 +394,20 @@ Deno.test("a first message whose tab was closed is sent in the background", asyn
   same(keptInHistory(), away);
   const delivered: unknown[] = [];
   const unsent = new Unsent({
-    deliver: (conversation, sent) => Promise.resolve(delivered.push([conversation.instance.name, sent.requestId])),
+    deliver: ({ instance: { name, isTemporary } }, sent) =>
+      Promise.resolve(delivered.push([name, isTemporary, sent.requestId])),
     refused: () => false,
   });
   unsent.take(here);
   await until(() => delivered.length);
-  same(delivered, [["away", "req_2"]]);
+  same(delivered, [["away", true, "req_2"]]); // it is begun as it was meant
   arrived(away);
-  same(recallAll("unsent."), [["here", "Assistant"]]);
+  same(recallAll("unsent."), [["here", here]]);
 });
 
 Deno.test("one that the server refuses there is handed over once", async () => {
   reset();
-  const away = { agent: "Assistant", name: "away" };
+  const away = { agent: "Assistant", name: "away", isTemporary: false };
   remember("outbox.Assistant/away", [kept(1)]);
   keep(away);
   const refused: unknown[] = [];

@@ -9,6 +9,7 @@ import list from "./en/list.json" with { type: "json" };
 import message from "./en/message.json" with { type: "json" };
 import models from "./en/models.json" with { type: "json" };
 import status from "./en/status.json" with { type: "json" };
+import temporary from "./en/temporary.json" with { type: "json" };
 import tools from "./en/tools.json" with { type: "json" };
 
 export const en = {
@@ -20,5 +21,6 @@ export const en = {
   ...message,
   ...models,
   ...status,
+  ...temporary,
   ...tools,
 } as const;

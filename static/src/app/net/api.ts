@@ -191,6 +191,7 @@ export class Api {
     name: string,
     title: string,
     modelChoice: ModelChoice | null = null,
+    temporary = false,
   ): Promise<RawInstance> =>
     this.request("POST", "/instances", {
       agent,
@@ -198,6 +199,7 @@ export class Api {
       title,
       title_is_provisional: true,
       ...(modelChoice ? { model_choice: modelChoice } : {}),
+      temporary,
     });
   instance = (id: string): Promise<RawInstance> => this.request("GET", `/instances/${seg(id)}`);
   /** The conversation of a thread by its short id. */

@@ -58,7 +58,7 @@ export const PANELS: readonly PanelEntry[] = [
     label: "panel.background",
     icon: "chart",
     group: "work",
-    load: async () => (await import("../ui/later.ts")).BackgroundPanel,
+    load: async () => (await import("./side.ts")).BackgroundPanel,
   },
   {
     name: "context",

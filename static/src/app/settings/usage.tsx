@@ -76,7 +76,7 @@ function Spent({ api, days }: { api: WorkApi; days: Period }) {
       <Table
         title={t("usage.by-conversation")}
         rows={value.by_conversation}
-        name={({ key, label }) => <ConversationLink id={key} title={label} />}
+        name={({ key, label }) => (key ? <ConversationLink id={key} title={label} /> : t("usage.unlisted"))}
       />
       <p class="muted">{t("usage.titles-apart")}</p>
     </>

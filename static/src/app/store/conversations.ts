@@ -61,10 +61,11 @@ export class Conversations {
     return this.#change(item, { archived: isArchived }, t(isArchived ? "list.archived-done" : "list.restored-done"));
   }
 
-  /** Delete a conversation; for a moment it can be brought back from the notice. A sub-agent's goes for good. */
+  /** Delete a conversation; for a moment it can be brought back from the notice. A sub-agent's goes for good, and a temporary one. */
   async remove(item: Instance): Promise<void> {
     const { api, list, notices } = this.#app;
-    if (item.parentId && !(await this.isSureToDelete(titleOf(item)))) return;
+    const isForGood = Boolean(item.parentId) || item.isTemporary;
+    if (isForGood && !(await this.isSureToDelete(titleOf(item)))) return;
     const isOpen = this.#app.conversation.instance.id === item.id;
     try {
       await api.deleteInstance(item.id);
@@ -73,7 +74,7 @@ export class Conversations {
     }
     list.drop(item.id);
     if (isOpen) this.#app.place.newConversation();
-    if (item.parentId) return;
+    if (isForGood) return;
     const undo = { label: t("common.undo"), run: () => void this.restore(item, { opens: isOpen }) };
     notices.show(t("conversation.deleted-done", { title: titleOf(item) }), undo, UNDO_MS);
   }

@@ -26,6 +26,7 @@ export function fromInstance(raw: RawInstance): Instance {
     role: raw.role ?? "owner",
     isShared: Boolean(raw.is_shared),
     isPinned: Boolean(raw.pinned_at),
+    isTemporary: Boolean(raw.temporary),
     isArchived: Boolean(raw.archived_at),
     waitingCount: raw.waiting_count ?? 0,
     hasFailed: Boolean(raw.has_failed),
@@ -51,8 +52,8 @@ export const choiceOf = (raw: Schemas["ModelChoice"]): ModelChoice => ({
 });
 
 /** A conversation that is begun here: the server knows it with its first message. */
-export function newInstance(agent: string, name: string): Instance {
-  return { ...fromInstance({ id: "", agent, name }), isNew: true };
+export function newInstance(agent: string, name: string, isTemporary = false): Instance {
+  return { ...fromInstance({ id: "", agent, name }), isNew: true, isTemporary };
 }
 
 /** Whether it is this person's own: what concerns the whole of it is the owner's. */

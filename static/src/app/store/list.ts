@@ -135,7 +135,7 @@ export class ConversationList extends Store {
 
   /** Show a conversation that has just been made; the next page settles its place. */
   put(item: Instance): void {
-    if (this.find(item.id) || this.isArchive || (item.parentId ?? "") !== this.parentId) return;
+    if (item.isTemporary || this.find(item.id) || this.isArchive || (item.parentId ?? "") !== this.parentId) return;
     this.items = [{ ...item }, ...this.items];
     this.changed();
   }

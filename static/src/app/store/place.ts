@@ -8,7 +8,7 @@ import type { RawPage } from "../net/types.ts";
 import type { App } from "./app.ts";
 import { Conversation } from "./conversation.ts";
 import { Following } from "./following.ts";
-import { fromInstance, isOwn, pathOf } from "./instances.ts";
+import { fromInstance, isOwn, newInstance, pathOf } from "./instances.ts";
 import { Outbox } from "./outbox.ts";
 import { type MessagePlace, placeOf, type Route } from "./router.ts";
 import type { Destination } from "./sending.ts";
@@ -208,8 +208,11 @@ export class Place extends Store {
     const { boot, lastAgent } = this.#app;
     const chosen = boot.agents.find((item) => item.name === agent);
     if (chosen?.is_listed) remember("agent", chosen.name);
-    const begun = keptInHistory() ?? { agent: chosen?.name ?? lastAgent, name: newId("cnv") };
-    this.#showConversation({ ...fromInstance({ id: "", ...begun }), isNew: true }, null);
+    const begun = keptInHistory();
+    const instance = begun
+      ? newInstance(begun.agent, begun.name, begun.isTemporary)
+      : newInstance(chosen?.name ?? lastAgent, newId("cnv"));
+    this.#showConversation(instance, null);
     this.#setView("conversation");
   }
 

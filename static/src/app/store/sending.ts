@@ -116,9 +116,9 @@ export class Sending {
 
   /** A conversation appears on the server with its first message. Its name was given here, so a repeat finds the same. */
   async #create(conversation: Destination, entry: OutboxEntry): Promise<void> {
-    const { agent, name, modelChoice } = conversation.instance;
+    const { agent, name, modelChoice, isTemporary } = conversation.instance;
     const title = entry.shown ? titleFor(entry.shown) : "";
-    const created = fromInstance(await this.#app.api.createInstance(agent, name, title, modelChoice));
+    const created = fromInstance(await this.#app.api.createInstance(agent, name, title, modelChoice, isTemporary));
     conversation.update({ ...created, isNew: false });
     remember(`draft.new.${agent}`, null);
     this.#app.place.appeared(conversation);

@@ -116,6 +116,8 @@ export interface Instance {
   /** Others than its owner are members. */
   isShared: boolean;
   isPinned: boolean;
+  /** It is in no list and no search, and goes within a day of its last message. */
+  isTemporary: boolean;
   isArchived: boolean;
   /** Calls that wait for this person's decision. */
   waitingCount: number;

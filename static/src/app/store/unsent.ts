@@ -10,7 +10,7 @@ import type { Instance, OutboxEntry } from "./types.ts";
 const PREFIX = "unsent.";
 
 /** The conversation that a history entry began: it has no id yet. */
-export type Begun = Pick<Instance, "agent" | "name">;
+export type Begun = Pick<Instance, "agent" | "name" | "isTemporary">;
 
 /** A conversation as far as delivering needs it: one that is shown, or one whose tab is gone. */
 export interface Destination {
@@ -19,7 +19,7 @@ export interface Destination {
   accepted(requestId: string, turnId: string): void;
 }
 
-const waiting = (begun: Begun) => keptEntries(pathOf(begun));
+const waiting = (begun: Omit<Begun, "isTemporary">) => keptEntries(pathOf(begun));
 
 /** The conversation that was begun at this history entry and that still waits to be sent, or null. */
 export function keptInHistory(): Begun | null {
@@ -28,9 +28,10 @@ export function keptInHistory(): Begun | null {
 }
 
 /** A new conversation is about to send something. */
-export function keep({ agent, name }: Begun): void {
-  remember(PREFIX + name, agent);
-  history.replaceState({ ...history.state, unsent: { agent, name } }, "");
+export function keep({ agent, name, isTemporary }: Begun): void {
+  const unsent: Begun = { agent, name, isTemporary };
+  remember(PREFIX + name, unsent);
+  history.replaceState({ ...history.state, unsent }, "");
 }
 
 /** Its message has arrived. */
@@ -42,8 +43,8 @@ export function arrived({ name }: Pick<Begun, "name">): void {
 class Unshown implements Destination {
   instance: Instance;
 
-  constructor({ agent, name }: Begun) {
-    this.instance = newInstance(agent, name);
+  constructor({ agent, name, isTemporary }: Begun) {
+    this.instance = newInstance(agent, name, isTemporary);
   }
 
   update(change: Partial<Instance>): void {
@@ -70,9 +71,9 @@ export class Unsent {
   /** Send what waits in conversations other than the one that is shown now. */
   take(shown: Pick<Instance, "name">): void {
     this.#leave(shown.name);
-    for (const [name, agent] of recallAll<string>(PREFIX)) {
-      if (!agent || name === shown.name || this.#outboxes.has(name)) continue;
-      if (waiting({ agent, name }).length) this.#send({ agent, name });
+    for (const [name, begun] of recallAll<Begun>(PREFIX)) {
+      if (!begun || name === shown.name || this.#outboxes.has(name)) continue;
+      if (waiting(begun).length) this.#send(begun);
       else arrived({ name });
     }
   }

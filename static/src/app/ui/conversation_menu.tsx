@@ -18,24 +18,31 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
   const entries: MenuEntry[] = [
     { icon: "edit", label: t("common.rename"), run: () => conversations.rename(item) },
   ];
-  if (!item.isArchived) {
+  if (item.isTemporary) entries.push({ icon: "save", label: t("temporary.keep"), run: () => keep(app, item) });
+  else if (!item.isArchived) {
     const label = t(item.isPinned ? "list.unpin" : "list.pin");
     entries.push({ icon: "pin", label, run: () => conversations.setPinned(item, !item.isPinned) });
   }
   if (find) entries.push(...openEntries(app, item, find));
-  if (item.sessionId && !item.parentId) {
+  if (item.sessionId && !item.parentId && !item.isTemporary) {
     entries.push({ icon: "globe", label: t("conversation.share-link"), run: () => void shareLinks(app, item) });
   }
   entries.push(...exportEntries(app, item));
-  entries.push({
-    icon: "box",
-    label: t(item.isArchived ? "common.restore" : "list.archive"),
-    run: () => conversations.setArchived(item, !item.isArchived),
-    isApart: true,
-  });
+  if (!item.isTemporary) {
+    entries.push({
+      icon: "box",
+      label: t(item.isArchived ? "common.restore" : "list.archive"),
+      run: () => conversations.setArchived(item, !item.isArchived),
+      isApart: true,
+    });
+  }
   entries.push({ icon: "bin", label: t("common.delete"), run: () => conversations.remove(item), isDanger: true });
   return entries;
 }
+
+/** Make an ordinary one of a temporary conversation. */
+export const keep = (app: App, item: Instance): void =>
+  void pending(import("./later.ts")).then(({ keepTemporary }) => keepTemporary(app, item));
 
 /** Those of a member: the conversation is another person's. */
 function memberEntries(app: App, item: Instance, find?: () => void): MenuEntry[] {

@@ -16,7 +16,7 @@ import { Timeline } from "./timeline.tsx";
 
 const GuardBar = lazy(async () => (await import("./later.ts")).GuardBar);
 const PlanBar = lazy(async () => (await import("./later.ts")).PlanBar);
-const ParentBar = lazy(async () => (await import("./later.ts")).ParentBar);
+const ParentBar = lazy(async () => (await import("./calls/later_calls.ts")).ParentBar);
 const UndoneBar = lazy(async () => (await import("./later.ts")).UndoneBar);
 const TodoBar = lazy(async () => (await import("./later.ts")).TodoBar);
 const FindBar = lazy(async () => (await import("./later.ts")).FindBar);

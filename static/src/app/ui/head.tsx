@@ -65,7 +65,18 @@ export function Head() {
         <HeadAgent />
       </div>
       {instance.id && instance.keepsSessions && isOwn(instance) && <HistoriesButton />}
-      {isStored && !instance.parentId && <ShareButton />}
+      {instance.isNew && !app.threads.keeps(instance) && (
+        <button
+          id="temporary"
+          type="button"
+          class="button"
+          aria-pressed={instance.isTemporary}
+          onClick={() => app.conversation.update({ isTemporary: !instance.isTemporary })}
+        >
+          {t("temporary.switch")}
+        </button>
+      )}
+      {isStored && !instance.parentId && !instance.isTemporary && <ShareButton />}
       {isStored && (
         <IconButton
           id="find-open"

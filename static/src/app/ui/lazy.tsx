@@ -1,6 +1,5 @@
 // Views that are loaded when they are first drawn, so that the first script is small.
 
-import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { pending } from "../lib/busy.ts";
@@ -31,18 +30,4 @@ export function lazy<Props extends object>(load: () => Promise<ComponentType<Pro
     );
   }
   return Object.assign(Lazy, { load: loadOnce });
-}
-
-const hasCome = signal(false);
-
-/** What is loaded later has come (`later.ts`). */
-export function noteLater(): void {
-  hasCome.value = true;
-}
-
-/** The same for what can wait until the page is quiet: nothing is loaded because it is drawn, and until then there is nothing. */
-export function lazyWhenQuiet<Props extends object>(load: () => Promise<ComponentType<Props>>): LazyView<Props> {
-  const View = lazy(load);
-  const Quiet = (props: Props) => (hasCome.value ? <View {...props} /> : null);
-  return Object.assign(Quiet, { load: View.load });
 }

@@ -1,9 +1,11 @@
 // A line under the head that says where one is when that is not simply the conversation: in another version or history, in what
-// is archived, in a fork.
+// is temporary or archived, in a fork.
 
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
+import { isOwn } from "../store/instances.ts";
 import { useApp } from "./context.ts";
+import { keep } from "./conversation_menu.tsx";
 import { FollowLink } from "./follow_link.tsx";
 import { Text } from "./text.tsx";
 
@@ -32,6 +34,21 @@ export function PlaceBar() {
         <button type="button" class="quiet" onClick={attempt(() => conversation.backToNewest())}>
           {t("conversation.back-to-newest")}
         </button>
+      </p>
+    );
+  }
+  if (instance.isTemporary) {
+    return (
+      <p id="place" class="place is-strong">
+        <span>{t("temporary.about")}</span>
+        {instance.id && !instance.parentId && isOwn(instance) && (
+          <>
+            <button type="button" class="quiet" onClick={() => keep(app, instance)}>{t("temporary.keep")}</button>
+            <button type="button" class="quiet" onClick={() => app.conversations.remove(instance)}>
+              {t("temporary.delete")}
+            </button>
+          </>
+        )}
       </p>
     );
   }

@@ -16,7 +16,7 @@ import { ShowMore } from "./show_more.tsx";
 import { UserMenu } from "./user_menu.tsx";
 
 const SearchFilters = lazy(async () => (await import("./later.ts")).SearchFilters);
-const ThreadsHead = lazy(async () => (await import("./later.ts")).ThreadsHead);
+const ThreadsHead = lazy(async () => (await import("./threads/later_threads.ts")).ThreadsHead);
 const SelectionBar = lazy(async () => (await import("./later.ts")).SelectionBar);
 
 /** `isCovered`: something lies over it, so it takes no input. */

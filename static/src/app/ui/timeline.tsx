@@ -25,7 +25,7 @@ import { Reader } from "./reader.ts";
 import { StatusLine } from "./status_line.tsx";
 import { Welcome } from "./welcome.tsx";
 
-const LooseRuns = lazy(async () => (await import("./later.ts")).LooseRuns);
+const LooseRuns = lazy(async () => (await import("./calls/later_calls.ts")).LooseRuns);
 const SummaryLine = lazy(async () => (await import("./later.ts")).SummaryLine);
 
 export function Timeline() {

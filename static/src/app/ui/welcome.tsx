@@ -1,14 +1,15 @@
 // An empty conversation: who would answer, and what one may begin with.
 
+import { useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { App } from "../store/app.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { AgentMark } from "./agent_mark.tsx";
-import { lazy, lazyWhenQuiet } from "./lazy.tsx";
+import { lazy } from "./lazy.tsx";
 
-const WelcomeOffers = lazyWhenQuiet(async () => (await import("./later.ts")).WelcomeOffers);
-const ThreadsWelcome = lazy(async () => (await import("./later.ts")).ThreadsWelcome);
+const WelcomeOffers = lazy(async () => (await import("./later.ts")).WelcomeOffers);
+const ThreadsWelcome = lazy(async () => (await import("./threads/later_threads.ts")).ThreadsWelcome);
 
 export function Welcome({ app, conversation }: { app: App; conversation: Conversation }) {
   const agent = app.agentOf(follow(conversation).instance);
@@ -29,9 +30,18 @@ export function Welcome({ app, conversation }: { app: App; conversation: Convers
           ))}
         </ul>
       )}
-      <div class="offers-place">
-        <WelcomeOffers agent={agent.thread_agent ?? agent.name} />
-      </div>
+      <Offers key={agent.name} agent={agent.thread_agent ?? agent.name} />
     </section>
+  );
+}
+
+/** What the agent may use and touch: read when one wants to know, so that nothing comes late and moves what one reads. */
+function Offers({ agent }: { agent: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details class="offers-place" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{t("message.offers")}</summary>
+      {isOpen && <WelcomeOffers agent={agent} />}
+    </details>
   );
 }

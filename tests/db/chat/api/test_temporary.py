@@ -9,14 +9,17 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from chat.agent.base import InstanceKey
+from chat.agent.values.schedules import Work
 from chat.conversations.fork import fork_instance
 from chat.files import attachments
 from chat.instances.rows import ensure_instance, key_of
 from chat.models import AgentInstance, Attachment
 from chat.operations.retention import POLICIES
 from chat.operations.temporary import KEPT_HOURS, prune_temporary
+from chat.schedules.service import draft_of
 from chat.turns.background.titles import needs_title
-from fibers.models.schedules import Schedule
+from fibers.core.schedules.timing import ScheduleKind, Timing
+from fibers.errors import ScheduleInvalid
 from sessions_app.context.history import ContextOwner
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.store import read_texts
@@ -109,12 +112,13 @@ def test_nothing_that_lasts_longer_is_made_of_it(as_alice: ApiClient, temporary:
         ("shares", {"days": 1}),
         ("invitations", {"role": "reader", "days": 1}),
         ("members", {"name": bob.username, "role": "reader"}),
-        ("schedules", {"prompt": "Hello", "times": {"kind": "interval", "spec": "3600"}}),
     ):
         reply = as_alice.send("POST", f"{base}/{path}", body)
         assert reply.status_code == 422, (path, reply.json())
         assert "temporary conversation" in reply.json()["detail"], path
-    assert not Schedule.objects.exists()
+    timing = Timing(kind=ScheduleKind.INTERVAL, spec="3600")
+    with pytest.raises(ScheduleInvalid, match="temporary conversation"):
+        draft_of(temporary, timing, Work(prompt="Hello"))
 
 
 def test_its_usage_has_no_name(as_alice: ApiClient, temporary: AgentInstance, conversation: AgentInstance) -> None:

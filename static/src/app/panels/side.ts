@@ -1,0 +1,6 @@
+// The panel beside a conversation, with the view of background work.
+
+import "../messages/later.ts"; // before any of the views
+
+export { Panel } from "./panel.tsx";
+export { BackgroundPanel } from "./background.tsx";
