@@ -2,7 +2,7 @@
 
 ChatError
 └─ BrowserNeeded · SignInNeeded · SignInNotFound · TokenNotFound · KeyNotFound · ExportNotFound · LastAdministrator
-               PreferenceInvalid · PromptNotFound · PushDeviceNotFound
+               PreferenceInvalid · ProjectNotFound · PromptNotFound · PushDeviceNotFound
 """
 
 from chat.errors import ChatError
@@ -61,6 +61,12 @@ class PromptNotFound(ChatError, NotFound):
     """You have no such prompt."""
 
     code = "prompt_not_found"
+
+
+class ProjectNotFound(ChatError, NotFound):
+    """You have no such project."""
+
+    code = "project_not_found"
 
 
 class PushDeviceNotFound(ChatError, NotFound):

@@ -260,6 +260,7 @@ VALUES: Final[Mapping[str, Contract]] = {
     "allows_recursion": _SWITCH,
     "tells_time": _SWITCH,
     "reads_instructions": _SWITCH,
+    "reads_projects": _SWITCH,
     "max_recoveries": _COUNT,
     "no_progress_seconds": Contract("None or a positive number of seconds", _none_or(_number(0, above=True))),
     "max_recovery_work": _COUNT,

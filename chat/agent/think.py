@@ -91,6 +91,10 @@ class Think(
     """Whether the model reads what the person who asks has written in the settings: who they are, and how to answer.
     Sub-agents, which are asked by agents, never do."""
 
+    reads_projects: ClassVar[bool] = True
+    """Whether the model reads what the owner has written for the project that the conversation is in, and gets tools
+    that read the project's files. In turns that the owner asks for; sub-agents never do."""
+
     searched_tools: ClassVar[Sequence[str]] = ("mcp:*", "extensions:*")
     """Names and patterns of the tools that the model searches where they are more than `max_declared_tools`: it gets
     `search_tools` and `call_tool` in their place. Hooks, approvals and people see a call of the tool itself."""

@@ -13,6 +13,7 @@ from chat.instances.notifications import notify_conversation
 from chat.members.selectors import shared_with
 from chat.models import AgentInstance
 from chat.operations.deleted import put_into_deleted, restore_instances
+from chat.people.projects import move_to_project
 
 MAX_IDS: Final = 100
 
@@ -41,6 +42,11 @@ def archive_all(user_id: Any, ids: Sequence[str], *, is_archived: bool) -> list[
     for instance_id in sorted(mine):
         notify_conversation(user_id, instance_id)
     return _results(user_id, ids, mine)
+
+
+def move_all(user_id: Any, ids: Sequence[str], project_id: str | None) -> list[BulkResult]:
+    """Put root conversations into a project, or into none. As `move_to_project`."""
+    return _results(user_id, ids, move_to_project(user_id, ids, project_id))
 
 
 @transaction.atomic

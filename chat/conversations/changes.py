@@ -12,6 +12,7 @@ from chat.errors import AgentNotFound, InputInvalid
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import ensure_instance, key_of
 from chat.models import AgentInstance
+from chat.people.projects import hold_project, move_to_project
 from sessions_app.messages.services import select_leaf
 from thinkproject.kernel.ids import new_id
 from thinkproject.kernel.phrases import Phrase
@@ -26,24 +27,31 @@ def create_instance(
     title_is_provisional: bool = False,
     model_choice: ChosenModel = NOTHING,
     is_temporary: bool = False,
+    project_id: str | None = None,
 ) -> AgentInstance:
     """Make the instance of this address with its session, or return the present one unchanged.
 
     A provisional title is only the first words that came to hand: a better one may take its place. The choice of a
     model was checked (`ModelChoices.check`). For `is_temporary` see `chat/operations/temporary.py`.
-    Safe to call twice and from two processes at once. Errors: `AgentNotFound` when its class is gone, `QuotaExceeded`.
+    `project_id`: of a project of its owner's.
+    Safe to call twice and from two processes at once. Errors: `AgentNotFound` when its class is gone, `QuotaExceeded`,
+    `ProjectNotFound`.
     """
     if opened.instance is not None:
         return opened.instance
     if opened.is_read_only:
         raise AgentNotFound
-    return ensure_instance(
-        opened.key,
-        title=_clean_title(title),
-        title_is_provisional=title_is_provisional,
-        model_choice=model_choice.to_json(),
-        is_temporary=is_temporary,
-    )
+    with transaction.atomic():
+        if project_id is not None:
+            hold_project(opened.key.owner_id, project_id)
+        return ensure_instance(
+            opened.key,
+            title=_clean_title(title),
+            title_is_provisional=title_is_provisional,
+            model_choice=model_choice.to_json(),
+            is_temporary=is_temporary,
+            project_id=project_id,
+        )
 
 
 def new_instance_name() -> str:
@@ -66,6 +74,13 @@ def pin_instance(instance: AgentInstance, *, is_pinned: bool) -> None:
 def archive_instance(instance: AgentInstance, *, is_archived: bool) -> None:
     """Put the conversation away, or restore it. It can be read, found by its id, and continued all the same."""
     AgentInstance.objects.filter(pk=instance.pk).update(archived_at=timezone.now() if is_archived else None)
+
+
+def move_instance(instance: AgentInstance, project_id: str | None) -> None:
+    """Put a conversation into a project of its owner's, or into none. Errors: `ProjectNotFound`, `InputInvalid`."""
+    if instance.parent_id is not None:
+        raise InputInvalid("A sub-agent is where its conversation is: move that one.")
+    move_to_project(instance.owner_id, [instance.pk], project_id)
 
 
 def mark_seen(instance: AgentInstance) -> None:

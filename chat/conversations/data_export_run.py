@@ -40,9 +40,10 @@ README: Final = f"""Everything of yours on this site, as it was when this file w
 
 person.json             your account
 conversations.json      your conversations, sub-agents included, and temporary ones that are not removed yet
+projects.json           your projects; conversations name theirs, and their files are among the workspaces
 conversations/ID/       the histories of one conversation, a file for each: lines of JSON, which can be imported again
 files/ID/               files of your conversations, and files that you sent to those of others
-workspaces/ID.zip       files of agents
+workspaces/ID.zip       files of agents and of projects
 *.json                  memory, rules, schedules, servers, extensions, tokens (without secrets) and the rest, as lists
 left-out.txt            what could not be read; there only where that was so
 

@@ -22,6 +22,7 @@ from chat.models import (
     NoticeChoices,
     OAuthGrant,
     PersonPreferences,
+    Project,
     PushDevice,
     SavedPrompt,
     SignedInBrowser,
@@ -62,7 +63,13 @@ RECORDS: Final = (
             "archived_at",
             "pinned_at",
             "is_temporary",
+            "project_id",
         ),
+    ),
+    AccountRecord(
+        name="projects",
+        model=Project,
+        fields=("id", "name", "colour", "instructions", "agent", "created_at", "updated_at"),
     ),
     AccountRecord(
         name="files",

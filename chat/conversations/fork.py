@@ -8,6 +8,7 @@ from chat.errors import AgentNotFound, InputInvalid
 from chat.files import attachments
 from chat.instances.rows import ensure_instance, hold_instance, key_of
 from chat.models import AgentInstance
+from chat.people.projects import hold_project
 from chat.turns.admission.rule_answers import place_of
 from sessions_app.messages.services import delete_session, fork_session
 from sessions_app.messages.sessions import hide_sessions
@@ -23,20 +24,23 @@ from tools_app.workspace.copying import copy_workspaces
 def fork_instance(instance: AgentInstance, message_id: str, *, session_id: str = "", title: str = "") -> AgentInstance:
     """Make a conversation that shares the path up to a message and goes on alone; returns the new one.
 
-    The message is one of the current session, or of `session_id`. Configuration, state and the chosen model come along,
-    turns that run do not. The files of its workspace are copied as they are now, so that neither conversation changes
-    those of the other. What rules deny there is denied here, and what was allowed is asked again. Attached files become
-    shared, so that neither takes them along when it is deleted.
+    The message is one of the current session, or of `session_id`. Configuration, state, the chosen model and the
+    project come along, turns that run do not. The files of its workspace are copied as they are now, so that neither
+    conversation changes those of the other. What rules deny there is denied here, and what was allowed is asked again.
+    Attached files become shared, so that neither takes them along when it is deleted.
     Errors: `MessageNotFound`, `InputInvalid` without messages, `QuotaExceeded`, `AgentNotFound` when the class is gone;
     `FileFailed` with `ENOSPC` without room for the copy.
     """
     if not is_served(instance.agent):
         raise AgentNotFound
     parent = key_of(instance).parent
+    if instance.project_id is not None:
+        hold_project(instance.owner_id, instance.project_id)
     made = ensure_instance(
         InstanceKey(owner_id=instance.owner_id, agent=instance.agent, name=new_id("chat"), parent=parent),
         title=title or instance.title,
         is_temporary=instance.is_temporary,
+        project_id=instance.project_id,
     )
     for row in sorted((instance, made), key=lambda row: row.pk):  # rows of one kind in one order
         hold_instance(row)

@@ -8,7 +8,7 @@ import binascii
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -32,6 +32,10 @@ from chat.members.selectors import role_in, shared_with
 from chat.models import AgentInstance, Role
 from chat.runtime.sessions import keeps_sessions
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump, load
+
+ANY_PROJECT: Final = "any"
+NO_PROJECT: Final = "none"
+"""In place of the id of a project, in a filter: those in any project, or in none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,7 @@ class InstanceSummary:
     is_read_only: bool  # its agent is not served any more
     forked_from: Origin | None  # of the current history
     model_choice: JSONObject | None  # as it is stored
+    project_id: str | None  # that its owner has put it into; the owner's alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +111,16 @@ class InstanceFilter:
     parent_id: str | None = None
     is_archived: bool = False
     is_pinned: bool | None = None  # None: whether or not
+    project: str = ""  # an id, or one of `ANY_PROJECT` and `NO_PROJECT`; empty: whether or not
 
     def rows_of(self, owner_id: int, shared: Collection[str] = ()) -> QuerySet[AgentInstance]:
         """The user's rows that it lets through, and of those `shared`. Pins and archives are the owner's."""
         mine = Q(owner_id=owner_id, archived_at__isnull=not self.is_archived)
         if self.is_pinned is not None:
             mine &= Q(pinned_at__isnull=not self.is_pinned)
-        if shared and not self.is_archived and not self.is_pinned:
+        if self.project:
+            mine &= _in_project(self.project)
+        if shared and not self.is_archived and not self.is_pinned and self.project in {"", NO_PROJECT}:
             mine |= Q(pk__in=shared)
         if self.parent_id is not None:  # opened for this user, so all below it are
             mine = Q(archived_at__isnull=not self.is_archived)
@@ -127,6 +135,12 @@ class InstanceFilter:
 
 
 _EVERYTHING = InstanceFilter()
+
+
+def _in_project(wanted: str) -> Q:
+    if wanted in {ANY_PROJECT, NO_PROJECT}:
+        return Q(project__isnull=wanted == NO_PROJECT)
+    return Q(project_id=wanted)
 
 
 def instance_page(
@@ -193,6 +207,7 @@ def _summary(row: AgentInstance, *, role: Role = Role.OWNER) -> InstanceSummary:
         is_read_only=not is_served(row.agent),
         forked_from=_origin(row) if is_own else None,
         model_choice=stored_choice(row.model_choice).to_json(),
+        project_id=row.project_id if is_own else None,
     )
 
 

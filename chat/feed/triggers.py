@@ -42,7 +42,7 @@ WATCHED: Final = (
         place="SELECT :row:.owner_id AS owner, :row:.id AS instance, 'conversation' AS type, :row:.id AS key",
         updates=(
             *("title", "session_id", "state_version", "config_version", "model_choice"),
-            *("seen_at", "archived_at", "pinned_at"),
+            *("seen_at", "archived_at", "pinned_at", "project_id"),
         ),
         erasable=False,
     ),

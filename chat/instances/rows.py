@@ -74,8 +74,12 @@ def ensure_instance(
     title_is_provisional: bool = False,
     model_choice: JSONObject | None = None,
     is_temporary: bool = False,
+    project_id: str | None = None,
 ) -> AgentInstance:
-    """Find the row of an address, or make it with its first session, and those above it. Errors: `QuotaExceeded`."""
+    """Find the row of an address, or make it with its first session, and those above it. Errors: `QuotaExceeded`.
+
+    `project_id`: of a project that the caller holds.
+    """
     found = find_instance(key)
     if found is not None:
         return found
@@ -84,6 +88,7 @@ def ensure_instance(
         "title_is_provisional": title_is_provisional,
         "model_choice": model_choice,
         "is_temporary": is_temporary,
+        "project_id": project_id,
     }
     try:
         return _make_instance(key, begun)

@@ -31,6 +31,7 @@ from chat.models.inbox import AgentMessage, AgentMessageKind
 from chat.models.members import Invitation, Membership, Role, new_invitation_id, new_member_id
 from chat.models.oauth import OAuthClient, OAuthGrant, OAuthToken
 from chat.models.people import PersonPreferences
+from chat.models.projects import Project, ProjectColour, new_project_id
 from chat.models.prompts import SavedPrompt, new_prompt_id
 from chat.models.push import NoticeChoices, NoticeKind, PushDevice, PushKey, new_push_device_id
 from chat.models.reverts import KeptChange, Revert, new_revert_id
@@ -62,6 +63,8 @@ __all__ = [
     "OAuthGrant",
     "OAuthToken",
     "PersonPreferences",
+    "Project",
+    "ProjectColour",
     "ProviderKey",
     "PushDevice",
     "PushKey",
@@ -84,6 +87,7 @@ __all__ = [
     "new_instance_id",
     "new_invitation_id",
     "new_member_id",
+    "new_project_id",
     "new_prompt_id",
     "new_push_device_id",
     "new_revert_id",

@@ -88,6 +88,14 @@ class AgentInstance(models.Model):
     deleted_at = models.DateTimeField(_("deleted"), null=True, blank=True)  # NULL: it is there
     held_schedules = JSONText(null=True, blank=True)  # ids of those that the deletion paused
     is_temporary = models.BooleanField(_("temporary"), default=False)  # as the sub-agents below it
+    project = models.ForeignKey(
+        "think_chat.Project",
+        verbose_name=_("project"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="conversations",
+    )  # of its owner's; of roots alone
 
     everything: ClassVar[models.Manager["AgentInstance"]] = models.Manager()  # the first: of the admin and of cascades
     objects: ClassVar[PresentInstances] = PresentInstances()

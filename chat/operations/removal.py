@@ -8,7 +8,7 @@ from django.db import transaction
 from chat.files import attachments
 from chat.instances.rows import descendants, hold_instance, key_of
 from chat.instances.runs import forget_runs_of
-from chat.models import AgentInstance, Revert, Turn
+from chat.models import AgentInstance, Project, Revert, Turn
 from chat.operations.data_exports import forget_exports
 from chat.operations.reverts import forget_reverts
 from chat.turns.admission.holding import live_fibers
@@ -66,6 +66,7 @@ def remove_all_of_owner(owner_id: Any) -> None:
     for root in AgentInstance.everything.filter(owner_id=owner_id, parent=None).order_by("pk"):
         delete_instance(root)
     forget_exports(owner_id)
+    forget_workspaces_of(Project.objects.filter(owner_id=owner_id).values_list("pk", flat=True))
     stop_all_of_owner(owner_id, reason="owner_deleted")
 
 

@@ -13,6 +13,12 @@ from chat.agent.registry import get_agent_class
 from chat.agent.think import Think
 from chat.core.context.context_policy import PRESETS, ContextPolicy
 from chat.core.context.person_instructions import NO_INSTRUCTIONS, PersonInstructions
+from chat.core.context.project_instructions import (
+    NO_PROJECT,
+    NOTHING_WRITTEN,
+    ProjectContext,
+    WrittenByPeople,
+)
 from chat.core.model.language_model import ModelMessage, ModelRequest, ToolSpec
 from chat.core.model.overflow import estimate_request
 from chat.errors import AgentNotFound
@@ -84,7 +90,7 @@ class SystemSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionsSize:
-    """The instructions of the person who asks, as the model reads them."""
+    """The instructions of the person who asks, or of the project, as the model reads them."""
 
     text: str
     tokens: int
@@ -107,6 +113,7 @@ class Preview:
     total_tokens: int
     system: SystemSize
     instructions: InstructionsSize | None  # nothing where the model reads none
+    project: InstructionsSize | None
     blocks: list[Block]
     loaded: list[str]
     summaries: list[SummarySize]
@@ -127,6 +134,7 @@ class NextPlace:
     has_mcp_servers: bool = True  # not known here
     has_extensions: bool = True
     instructions: PersonInstructions = NO_INSTRUCTIONS
+    project: ProjectContext = NO_PROJECT
 
 
 async def preview(
@@ -135,7 +143,7 @@ async def preview(
     make_agent: MakeAgent,
     client_tools: Sequence[JSONObject] = (),
     model_choice: JSONObject | None = None,
-    instructions: PersonInstructions = NO_INSTRUCTIONS,
+    written: WrittenByPeople = NOTHING_WRITTEN,
 ) -> Preview:
     """Look at the next call of an instance's session.
 
@@ -151,7 +159,8 @@ async def preview(
         leaf_id=leaf_id,
         client_tools=tuple(client_tools),
         model_choice=model_choice,
-        instructions=instructions,
+        instructions=written.person,
+        project=written.project,
     )
     gathered = await build_model_input(agent, place, keeps_prompt=False)
     with user_code_boundary("configure_session"):
@@ -175,9 +184,8 @@ async def preview(
             tokens=sizes.system,
             is_kept=gathered.state.rows.system_prompt == _beside_instructions(gathered),
         ),
-        instructions=InstructionsSize(text=gathered.instructions, tokens=sizes.instructions)
-        if gathered.instructions
-        else None,
+        instructions=_piece(gathered.instructions, sizes.instructions),
+        project=_piece(gathered.project, sizes.project),
         blocks=blocks,
         loaded=sorted(gathered.state.rows.loaded),
         summaries=_summaries(gathered.history, sizes, found),
@@ -190,8 +198,9 @@ async def preview(
 class _Sizes:
     """Tokens, by the counter of the session."""
 
-    system: int  # without the instructions
+    system: int  # without what people have written
     instructions: int
+    project: int
     summaries: list[int]
     messages: int  # those that are not summaries
     tools: list[ToolSize]
@@ -212,6 +221,7 @@ class _Sizes:
         return cls(
             system=count_tokens(beside, counter) if beside else 0,
             instructions=count_tokens(gathered.instructions, counter) if gathered.instructions else 0,
+            project=count_tokens(gathered.project, counter) if gathered.project else 0,
             summaries=of_each,
             messages=max(0, everything - sum(of_each)),
             tools=tools,
@@ -222,17 +232,25 @@ class _Sizes:
         return (
             self.system
             + self.instructions
+            + self.project
             + sum(self.summaries)
             + self.messages
             + sum(tool.tokens for tool in self.tools)
         )
 
 
+def _piece(text: str, tokens: int) -> InstructionsSize | None:
+    return InstructionsSize(text=text, tokens=tokens) if text else None
+
+
 def _beside_instructions(gathered: ModelInput) -> str:
-    """The system prompt without what the person has written, which is a piece of its own."""
-    if not gathered.instructions:
-        return gathered.system
-    return gathered.system.replace(gathered.instructions, "", 1).strip("\n")
+    """The system prompt without what people have written, which are pieces of their own."""
+    text = gathered.system
+    for written in (gathered.instructions, gathered.project):
+        if written:
+            before, _, after = text.partition(written)
+            text = "\n\n".join(part for part in (before.strip("\n"), after.strip("\n")) if part)
+    return text
 
 
 def _declared(gathered: ModelInput) -> list[Tool]:

@@ -12,13 +12,14 @@ from typing import Any, Final
 from django.utils import timezone
 
 from chat.core.context.person_instructions import NO_INSTRUCTIONS, PersonInstructions
+from chat.core.context.project_instructions import NO_PROJECT, ProjectContext
 from chat.core.loop.request_records import ChainEnd
 from chat.errors import TurnNotFound
 from chat.instances.notifications import notify_message_changed
 from chat.instances.rows import hold_instance, key_of
 from chat.instances.runs import note_turn_end
 from chat.members.selectors import user_key
-from chat.models import AgentInstance, PersonPreferences, Turn, TurnTrigger
+from chat.models import AgentInstance, PersonPreferences, Project, Turn, TurnTrigger
 from chat.people.preferences import instructions_of
 from chat.turns.admission.tool_answers import ANSWERABLE, supersede_left_questions, supersede_open_calls
 from chat.turns.execution.finish import FINAL
@@ -48,6 +49,7 @@ from tools_app.extensions.selectors import HAS_EXTENSIONS
 from tools_app.guard.standings import HAS_GUARD
 from tools_app.mcp.selectors import HAS_SERVERS
 from tools_app.permissions.rows import HAS_RULES
+from tools_app.workspace.selectors import HAS_FILES
 
 logger = logging.getLogger(__name__)
 
@@ -61,19 +63,23 @@ LEAF: Final = "leaf"
 _TURN: Final = Columns(Turn, prefix="t")
 _INSTANCE: Final = Columns(AgentInstance, prefix="i")
 _PERSON: Final = Columns(PersonPreferences, ("user_id", "about_me", "how_to_answer", "read_by"), prefix="p")
+_PROJECT: Final = Columns(Project, ("id", "name", "instructions"), prefix="g")
 _FIND: Final = Statement(
     """
-    SELECT :turn:, :instance:, :person:,
+    SELECT :turn:, :instance:, :person:, :project:, :has_project_files:,
         :has_extensions:, :has_mcp_servers:, :has_guard:, :has_rules:, :has_open_calls:,
         s.fiber_id, s.step_key, s.value
     FROM think_chat_turn t JOIN think_chat_agentinstance i ON i.id = t.instance_id
     LEFT JOIN think_chat_personpreferences p ON p.user_id = i.owner_id AND t.author = '' AND i.parent_id IS NULL
+    LEFT JOIN think_chat_project g ON g.id = i.project_id AND t.author = ''
     LEFT JOIN think_fibers_fiberstep s ON s.id = :last_record:
     WHERE t.id = %s
     """,
     turn=_TURN,
     instance=_INSTANCE,
     person=_PERSON,
+    project=_PROJECT,
+    has_project_files=HAS_FILES.replace(":scope:", "g.id"),
     has_extensions=HAS_EXTENSIONS.replace(":owner:", "i.owner_id").replace(":instance:", "i.id"),
     has_mcp_servers=HAS_SERVERS.replace(":owner:", "i.owner_id").replace(":instance:", "i.id"),
     has_open_calls=OPEN_CALLS.replace(":scope:", "t.instance_id"),
@@ -128,6 +134,7 @@ class _Found:
     has_extensions: bool
     last_request: ChainEnd | None
     instructions: PersonInstructions
+    project: ProjectContext
 
 
 def _find(turn_id: str) -> _Found:
@@ -146,6 +153,7 @@ def _find(turn_id: str) -> _Found:
         has_extensions=extensions,
         last_request=chain_end(*row[-3:]),
         instructions=_instructions(turn, row[len(_TURN) + len(_INSTANCE) :]),
+        project=_project(row[len(_TURN) + len(_INSTANCE) + len(_PERSON) :]),
     )
 
 
@@ -159,6 +167,15 @@ def _instructions(turn: Turn, row: tuple[Any, ...]) -> PersonInstructions:
         return NO_INSTRUCTIONS
     written = _PERSON.build(row)
     return PersonInstructions(about_me=written.about_me, how_to_answer=written.how_to_answer, read_by=written.read_by)
+
+
+def _project(row: tuple[Any, ...]) -> ProjectContext:
+    """The project of the conversation, where its owner asks. A member's turn reads none (`chat.people.projects`)."""
+    if row[0] is None:
+        return NO_PROJECT
+    found = _PROJECT.build(row)
+    has_files = bool(row[len(_PROJECT)])
+    return ProjectContext(id=found.pk, name=found.name, instructions=found.instructions, has_files=has_files)
 
 
 def _has_begun(context: FiberContext, turn: Turn) -> bool:
@@ -181,6 +198,7 @@ def _begin(context: FiberContext, found: _Found) -> TurnFacts:
         has_extensions=found.has_extensions,
         last_request=found.last_request,
         instructions=found.instructions,
+        project=found.project,
     )
 
 

@@ -13,6 +13,7 @@ from chat.agent.think import Think
 from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.context_policy import ContextPolicy, context_policy
 from chat.core.context.person_instructions import PersonInstructions
+from chat.core.context.project_instructions import NO_PROJECT, ProjectContext
 from chat.core.context.result_files import is_seen
 from chat.core.context.sent_note import without_instants
 from chat.core.context.session_setup import SessionSetup
@@ -25,6 +26,7 @@ from chat.files.views import files_for_models
 from chat.instances.model_choice import effect_of, fit
 from chat.llm.registry import guarded, inquire_of, resolve_model
 from chat.llm.wrappers import Preset
+from chat.people.project_files import files_of_project
 from chat.turns.background.sampling import sampler_for
 from chat.turns.conf import turn_settings
 from chat.turns.execution.begin import read_history
@@ -113,6 +115,11 @@ class ConversationPoint(Protocol):
         """The instructions of the person who asks."""
         ...
 
+    @property
+    def project(self) -> ProjectContext:
+        """The project that the conversation is in."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInput:
@@ -128,6 +135,7 @@ class ModelInput:
     state: ContextState
     system: str
     instructions: str  # of the person who asks; a part of the system prompt
+    project: str  # the part that the conversation's project adds
     context_note: str  # changed blocks, for the end of the conversation
     offered: Toolset
     deferral: Deferral  # the same, as they are declared
@@ -189,7 +197,8 @@ async def build_model_input(
         head = await prompt_head(context, state, keeps=keeps_prompt)
     workspace = await _workspace(agent)
     instructions = place.instructions.text_for(agent.key.agent) if agent.reads_instructions else ""
-    system = _joined(head.system, instructions) + await _tree(agent, workspace, guard)
+    project = place.project if agent.reads_projects else NO_PROJECT
+    system = _joined(head.system, instructions, project.text) + await _tree(agent, workspace, guard)
     workspace = workspace if agent.workspace_tools else None
     skills = await skills_of(agent)
     request = ToolRequest(
@@ -199,6 +208,7 @@ async def build_model_input(
         client_tools=place.client_tools,
         caller_tools=place.caller_tools,
         workspace=workspace,
+        project_files=files_of_project(project.id, agent.key.owner_id) if project.has_files else None,
         skills=skills,
         has_mcp_servers=place.has_mcp_servers,
         sampler=sampler_for(agent, place.session_id, choice),
@@ -218,6 +228,7 @@ async def build_model_input(
         state=state,
         system=system + skills.catalogue(),
         instructions=instructions,
+        project=project.text,
         context_note=head.note,
         offered=offered,
         deferral=deferral_of(agent, offered),
@@ -226,9 +237,9 @@ async def build_model_input(
     )
 
 
-def _joined(head: str, instructions: str) -> str:
-    """The prompt of the agent, then the instructions of a person: before the files, which change more often."""
-    return "\n\n".join(text for text in (head, instructions) if text)
+def _joined(*texts: str) -> str:
+    """The prompt of the agent, of a person, of a project: each changes more often than the one before it."""
+    return "\n\n".join(text for text in texts if text)
 
 
 async def _tree(agent: Think, workspace: Workspace | None, guard: TurnGuard | None) -> str:

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 
+from tools_app.core.execution import CheckedCall, check_call
+
 from chat.core.loop.loop import StepView
 from chat.core.loop.reply_chunks import recorded_reply
 from chat.files.reply_parts import ReplyRoom
@@ -27,7 +29,6 @@ from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.aio import db
 from tools_app.calls.services import begin_call
 from tools_app.core.deferral import WrappedCall
-from tools_app.core.execution import CheckedCall, check_call
 from tools_app.core.permissions.rules import RULE
 from tools_app.core.tool import ToolContext
 from tools_app.core.tool_calls import ToolCall, ToolPause, ToolProgress, ToolResult

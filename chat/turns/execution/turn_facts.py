@@ -6,6 +6,7 @@ from typing import Any
 
 from chat.agent.base import InstanceKey
 from chat.core.context.person_instructions import NO_INSTRUCTIONS, PersonInstructions
+from chat.core.context.project_instructions import NO_PROJECT, ProjectContext
 from chat.core.loop.request_records import NOTHING_SENT, ChainEnd, SentRequest
 from chat.instances.rows import key_of
 from chat.members.selectors import user_key
@@ -52,6 +53,7 @@ class TurnFacts:
     has_extensions: bool = True  # any is stored that may concern the conversation
     has_guard: bool = False  # text of others was in the conversation
     instructions: PersonInstructions = NO_INSTRUCTIONS  # of the person who asked
+    project: ProjectContext = NO_PROJECT  # that the conversation is in, where its owner asked
     has_rules: bool = False  # a rule about calls is stored that may concern it
     position: int = 0  # in the conversation
     last_request: ChainEnd | None = None  # the record of the last request before this turn

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from chat.errors import TurnConfigInvalid
+from chat.people.project_files import create_project_tools
 from chat.turns.tools import caller_tools
 from chat.turns.tools.client_tools import to_tools
 from chat.turns.tools.providers import ToolRequest
@@ -17,10 +18,11 @@ from tools_app.skills.tools import create_skill_tools
 
 
 async def tools_of_workspace(request: ToolRequest) -> ToolSource:
-    """Tools for the files of the workspace, where the agent works in one."""
+    """Tools for the files of the workspace, where the agent works in one, and of the project, where it has any."""
+    of_project = create_project_tools(request.project_files) if request.project_files is not None else ()
     if request.workspace is None:
-        return ()
-    return [*create_workspace_tools(request.workspace), create_bash_tool(request.workspace)]
+        return of_project
+    return [*create_workspace_tools(request.workspace), create_bash_tool(request.workspace), *of_project]
 
 
 async def tools_of_agent(request: ToolRequest) -> ToolSource:

@@ -35,9 +35,9 @@ class SeesTexts(Protocol):
 class ToolRequest:
     """The facts for a provider: the agent, its conversation's context, and what client and caller declare.
 
-    `workspace`: what the agent works in, where it has tools for files. `has_mcp_servers`: whether there may be MCP
-    servers for the conversation; `sampler`: asks the agent's model for one of them. `taken`: names of the sources
-    before this one.
+    `workspace`: what the agent works in, where it has tools for files. `project_files`: those of its project, to read.
+    `has_mcp_servers`: whether there may be MCP servers for the conversation; `sampler`: asks the agent's model for one
+    of them. `taken`: names of the sources before this one.
     """
 
     agent: Think
@@ -46,6 +46,7 @@ class ToolRequest:
     client_tools: tuple[JSONObject, ...]
     caller_tools: tuple[JSONObject, ...] = ()
     workspace: Workspace | None = None
+    project_files: Workspace | None = None
     skills: SkillLibrary = field(default_factory=SkillLibrary)
     has_mcp_servers: bool = False
     sampler: Sampler | None = None

@@ -29,6 +29,7 @@ class Hers:
     grant_id: str
     device_id: str
     prompt_id: str
+    project_id: str
     fiber_id: str
     job_id: str
     run: AgentRun
@@ -56,6 +57,7 @@ class Hers:
             "grant_id": self.grant_id,
             "device_id": self.device_id,
             "prompt_id": self.prompt_id,
+            "project_id": self.project_id,
             "fiber_id": self.fiber_id,
             "job_id": self.job_id,
             "execution_id": self.execution.pk,

@@ -32,8 +32,12 @@ EXTENSION = {
 EXTENSIONS = "/api/v1/instances/{instance_id}/extensions"
 OWN_EXTENSIONS = "/api/v1/extensions"
 WORKSPACE = "/api/v1/instances/{instance_id}/workspace"
+PROJECT_FILES = "/api/v1/projects/{project_id}/files"
 QUERIES = {  # parameters that an operation needs
     ("GET", "/api/v1/events"): "?instance={instance_id}&follow=false",
+    ("DELETE", PROJECT_FILES): "?path=/private.txt",
+    ("GET", PROJECT_FILES + "/content"): "?path=/private.txt",
+    ("PUT", PROJECT_FILES + "/content"): "?path=/private.txt",
     ("DELETE", WORKSPACE + "/entries"): "?path=/private.txt",
     ("GET", WORKSPACE + "/entry"): "?path=/private.txt",
     ("GET", WORKSPACE + "/content"): "?path=/private.txt",
@@ -55,6 +59,13 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/notifications/devices/{device_id}/test"): None,
     ("PATCH", "/api/v1/prompts/{prompt_id}"): {"text": "mine"},
     ("DELETE", "/api/v1/prompts/{prompt_id}"): None,
+    ("GET", "/api/v1/projects/{project_id}"): None,
+    ("PATCH", "/api/v1/projects/{project_id}"): {"instructions": "mine"},
+    ("DELETE", "/api/v1/projects/{project_id}"): None,
+    ("GET", PROJECT_FILES): None,
+    ("DELETE", PROJECT_FILES): None,
+    ("GET", PROJECT_FILES + "/content"): None,
+    ("PUT", PROJECT_FILES + "/content"): {"taken": True},
     ("GET", "/api/v1/instances/{instance_id}/branches"): None,
     ("GET", "/api/v1/instances/{instance_id}/feedback"): None,
     ("PUT", "/api/v1/instances/{instance_id}/messages/{message_id}/feedback"): {"is_good": True},
@@ -330,6 +341,8 @@ OWN: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/notifications/devices"): DEVICE,
     ("GET", "/api/v1/prompts"): None,
     ("POST", "/api/v1/prompts"): {"name": "mine", "text": "mine"},
+    ("GET", "/api/v1/projects"): None,
+    ("POST", "/api/v1/projects"): {"name": "mine", "instructions": "mine"},
     ("POST", "/api/v1/executors/{name}/claim"): {"tools": ["pay"]},
     ("GET", "/api/v1/agents"): None,
     ("POST", "/api/v1/invitations/accept"): {"secret": "hers"},
@@ -337,6 +350,7 @@ OWN: dict[tuple[str, str], Any] = {
     ("GET", "/api/v1/deleted"): None,
     ("POST", "/api/v1/bulk/archive"): {"ids": ["hers"]},
     ("POST", "/api/v1/bulk/delete"): {"ids": ["hers"]},
+    ("POST", "/api/v1/bulk/move"): {"ids": ["hers"], "project_id": None},
     ("POST", "/api/v1/bulk/restore"): {"ids": ["hers"]},
     ("POST", "/api/v1/shares/continue"): {"secret": "hers"},
     ("GET", "/api/v1/agents/{name}"): None,
@@ -418,6 +432,7 @@ ASYNC = (
     *(
         "/workspace/search",
         "{turn_id}/files",
+        "{project_id}/files",
         "{turn_id}/undo",
         "/effects/{effect_id}",
         "/redo",

@@ -28,6 +28,8 @@ from chat.llm.scripted import ScriptedModel
 from chat.mcp_servers.changes import read_soon
 from chat.members.services import add_member, invite
 from chat.models import AgentInstance, AgentRun, Membership, PushDevice, Role, SavedPrompt, SignedInBrowser
+from chat.people.project_files import writable_files
+from chat.people.projects import add_project
 from chat.schedules.service import draft_of
 from chat.shares.services import NewShare, make_link
 from chat.think import SessionSetup, StoredSkills
@@ -60,6 +62,7 @@ from tools_app.mcp.rows import Place, add_server
 from tools_app.models import PermissionRule
 from tools_app.models.code_runs import Execution
 from tools_app.workspace.services import attach, create_workspace
+from tools_app.workspace.stores.tree import StoredContent
 
 SECRET = "text of alices-question"
 
@@ -119,10 +122,14 @@ def _extensions(alice: User, instance: AgentInstance) -> None:
 
 def _own_things(alice: User) -> dict[str, str]:
     """Things of Alice's that are in no conversation."""
+    project = add_project(alice.pk, name=SECRET[:50], instructions=SECRET)
+    content = StoredContent(size=len(SECRET), media_type="text/plain", data=SECRET.encode())
+    writable_files(alice.pk, project.pk).change_now(lambda plan: plan.put("/private.txt", content))
     device = PushDevice.objects.create(user=alice, name=SECRET[:50], endpoint="https://push.example/hers")
     return {
         "device_id": device.pk,
         "prompt_id": SavedPrompt.objects.create(user=alice, name=SECRET[:50], text=SECRET).pk,
+        "project_id": project.pk,
     }
 
 

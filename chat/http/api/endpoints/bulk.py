@@ -1,4 +1,4 @@
-"""API operations on up to 100 conversations at once: put away, delete, restore."""
+"""API operations on up to 100 conversations at once: put away, move, delete, restore."""
 
 from typing import Annotated
 
@@ -27,6 +27,12 @@ class ArchiveManyIn(ManyIn):
     archived: bool = True
 
 
+class MoveManyIn(ManyIn):
+    """Conversations, and the project that they go into; null for none."""
+
+    project_id: Id | None
+
+
 class BulkResultOut(Schema):
     """The outcome for one conversation; `denied`: it is shared with you, and not yours."""
 
@@ -38,6 +44,12 @@ class BulkResultOut(Schema):
 def many_archive(request: HttpRequest, data: ArchiveManyIn) -> object:
     """Put up to 100 conversations away, or restore them: all in one transaction, with an outcome for each."""
     return _out(bulk.archive_all(caller_of(request).user.pk, data.ids, is_archived=data.archived))
+
+
+@router.post("/bulk/move", response=list[BulkResultOut], operation_id="move_instances", openapi_extra=declares(404))
+def many_move(request: HttpRequest, data: MoveManyIn) -> object:
+    """Put up to 100 conversations into a project, or into none. Sub-agents are `missing` here."""
+    return _out(bulk.move_all(caller_of(request).user.pk, data.ids, data.project_id))
 
 
 @router.post("/bulk/delete", response=list[BulkResultOut], operation_id="delete_instances", openapi_extra=declares(409))

@@ -18,6 +18,7 @@ from chat.conversations.changes import (
     archive_instance,
     create_instance,
     mark_seen,
+    move_instance,
     new_instance_name,
     pin_instance,
     rename_instance,
@@ -126,7 +127,8 @@ def instance_list(
 ) -> object:
     """Your conversations, newest activity first; with `parent` the sub-agents of that one instead.
 
-    Archived ones are listed with `archived=true` alone; `pinned` narrows to those that are pinned, or are not.
+    Archived ones are listed with `archived=true` alone; `pinned` narrows to those that are pinned, or are not,
+    `project` to those in one of your projects (its id), in `any`, or in `none`.
     """
     chosen = InstanceFilter(
         agent=wanted.agent,
@@ -134,6 +136,7 @@ def instance_list(
         parent_id=_opened(request, wanted.parent, Role.READER).id if wanted.parent else None,
         is_archived=wanted.archived,
         is_pinned=wanted.pinned,
+        project=wanted.project,
     )
     return instance_page(caller_of(request).user.pk, chosen, cursor=cursor, limit=limit)
 
@@ -157,6 +160,7 @@ def instance_create(request: HttpRequest, data: InstanceIn) -> object:
         title_is_provisional=data.title_is_provisional,
         model_choice=choice,
         is_temporary=data.temporary,
+        project_id=data.project_id,
     )
     return Status(201, shown_instance(instance, instance.owner_id))
 
@@ -171,14 +175,19 @@ def instance_detail(request: HttpRequest, instance_id: str) -> object:
     "/instances/{instance_id}", response=InstanceDetailOut, operation_id="update_instance", tags=["conversations"]
 )
 def instance_update(request: HttpRequest, instance_id: str, data: InstancePatch) -> object:
-    """Rename a conversation, choose its model, pin it, put it away, restore or keep it, or note that you have seen it.
+    """Rename a conversation, choose its model or project, pin it, put it away, restore or keep it, or note you saw it.
 
     A choice of a model takes effect with the next turn. One that is refused changes nothing.
     """
     instance = _opened(request, instance_id)
+    choice = None
     if "model_choice" in data.model_fields_set:
         chosen = None if data.model_choice is None else data.model_choice.dict()
-        store_choice(key_of(instance), async_to_sync(Instance(key_of(instance)).model_choice.check)(chosen))
+        choice = async_to_sync(Instance(key_of(instance)).model_choice.check)(chosen)
+    if "project_id" in data.model_fields_set:
+        move_instance(instance, data.project_id)
+    if choice is not None:
+        store_choice(key_of(instance), choice)
     if data.title is not None:
         rename_instance(instance, data.title)
     if data.pinned is not None:

@@ -3,18 +3,22 @@
 Async, because the agent's own code is asked: its prompt, its tools, its choice of messages.
 """
 
+from typing import Any
+
 from django.http import HttpRequest
 from ninja import Router, Schema
 
 from chat.access.auth import open_instance
-from chat.core.context.person_instructions import NO_INSTRUCTIONS
+from chat.core.context.project_instructions import NOTHING_WRITTEN, WrittenByPeople
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.context import BlockOut
 from chat.http.api.schemas.usage import NextPriceOut
 from chat.instance.instance import make_agent
 from chat.instances.rows import key_of
+from chat.models import AgentInstance
 from chat.people.preferences import instructions_of
+from chat.people.projects import project_context
 from chat.reads.next_price import next_price
 from chat.reads.preview import Preview, preview
 from thinkproject.kernel.aio import db
@@ -31,7 +35,7 @@ class SystemSizeOut(Schema):
 
 
 class InstructionsSizeOut(Schema):
-    """Your instructions for agents, as the model reads them in the system prompt."""
+    """Your instructions for agents, or those of the project, as the model reads them in the system prompt."""
 
     text: str
     tokens: int
@@ -83,6 +87,7 @@ class PreviewOut(Schema):
     total_tokens: int
     system: SystemSizeOut
     instructions: InstructionsSizeOut | None
+    project: InstructionsSizeOut | None
     blocks: list[BlockOut]
     loaded: list[str]
     summaries: list[SummarySizeOut]
@@ -101,8 +106,8 @@ async def context_preview(request: HttpRequest, instance_id: str) -> Preview:
     user = caller_of(request).user
     instance = await db(open_instance, user, instance_id)
     session_id, tools = instance.session_id or "", instance.client_tools
-    instructions = NO_INSTRUCTIONS if instance.parent_id else await db(instructions_of, user.pk)
-    return await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice, instructions)
+    written = await db(_written, instance, user.pk)
+    return await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice, written)
 
 
 @router.get(
@@ -116,9 +121,15 @@ async def next_price_detail(request: HttpRequest, instance_id: str) -> NextPrice
     user = caller_of(request).user
     instance = await db(open_instance, user, instance_id)
     session_id, tools = instance.session_id or "", instance.client_tools
-    instructions = NO_INSTRUCTIONS if instance.parent_id else await db(instructions_of, user.pk)
-    seen = await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice, instructions)
+    written = await db(_written, instance, user.pk)
+    seen = await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice, written)
     found = await next_price(instance.pk, seen)
     if found is None:
         return NextPriceOut(model=None, low=None, high=None)
     return NextPriceOut(model=found.model, low=found.low, high=found.high)
+
+
+def _written(instance: AgentInstance, user_id: Any) -> WrittenByPeople:
+    if instance.parent_id:
+        return NOTHING_WRITTEN
+    return WrittenByPeople(person=instructions_of(user_id), project=project_context(instance, user_id))

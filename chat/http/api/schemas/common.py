@@ -57,6 +57,7 @@ class InstanceIn(Input):
 
     `title_is_provisional`: the title is only made of the first words; one that a model writes may take its place.
     `temporary`: it is in no list and no search, writes no memory, and is removed within a day of its last message.
+    `project_id`: the project that it begins in.
     """
 
     agent: Name
@@ -65,12 +66,14 @@ class InstanceIn(Input):
     title_is_provisional: bool = False
     model_choice: ModelChoice | None = None
     temporary: bool = False
+    project_id: Id | None = None
 
 
 class InstancePatch(Input):
     """Changes of a conversation. `seen`: the owner is looking at it now. `model_choice` null: the agent's own model.
 
     `temporary: false` keeps a temporary one. An ordinary one cannot become temporary.
+    `project_id` null: in no project.
     """
 
     title: Title | None = None
@@ -79,16 +82,18 @@ class InstancePatch(Input):
     temporary: Literal[False] | None = None
     seen: Literal[True] | None = None
     model_choice: ModelChoice | None = None
+    project_id: Id | None = None
 
 
 class InstancesQuery(Schema):
-    """Filter of the list of conversations."""
+    """Filter of the list of conversations. `project`: an id, `any` for those in a project, `none` for the others."""
 
     agent: Text = ""
     search: Text = ""
     parent: Text = ""
     archived: bool = False
     pinned: bool | None = None
+    project: Text = ""
 
 
 class RetryOut(Schema):
@@ -110,7 +115,7 @@ class InstanceOut(Schema):
     `undone`: there is something to redo.
     `session_id`: its current history; `keeps_sessions`: its agent keeps several. `model_choice`: null for nothing.
     `temporary`: it is in no list and no search, writes no memory, and is removed within a day of its last message.
-    `role`: yours. `is_shared`: it has members. Pins and what was seen are its owner's alone.
+    `role`: yours. `is_shared`: it has members. Pins, what was seen and `project_id` are its owner's alone.
     `path`: behind `/agents/` in the address of its socket, encoded; a sub-agent's leads over its parents, of which
     `parent_id` is the one right above it.
     """
@@ -141,6 +146,7 @@ class InstanceOut(Schema):
     is_read_only: bool
     forked_from: OriginOut | None
     model_choice: ModelChoice | None
+    project_id: str | None
 
 
 class InstancePageOut(Schema):

@@ -23,6 +23,7 @@ from chat.instances.workspaces import InstanceWorkspace
 from chat.members.services import add_member
 from chat.models import AgentInstance, DataExport, Role
 from chat.operations.data_exports import FOLDER, KEPT_DAYS, prune_exports
+from chat.people.projects import add_project
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
 from sessions_app.context import store
@@ -111,6 +112,8 @@ def test_everything_of_a_person_is_in_it(alice: User, make_instance: Make) -> No
     store.write_text(ContextOwner(owner_id=alice.pk), "memory", lambda _held: "likes tea")
     store.put_entry(ContextOwner(owner_id=alice.pk), "skills", Entry(key="brew", content="four minutes"))
     PermissionRule.objects.create(level="owner", owner=alice, action="deny", key="shell")
+    project = add_project(alice.pk, name="Tea house", instructions="Only green tea.")
+    AgentInstance.objects.filter(pk=talk.pk).update(project=project)
     _row, secret = api_tokens.create_token(alice, name="ci")
     archive = unzipped(client_of(alice))
     assert archive.testzip() is None
@@ -120,6 +123,10 @@ def test_everything_of_a_person_is_in_it(alice: User, make_instance: Make) -> No
     assert history == "".join(export_lines(talk.session_id))
     titles = {row["title"] for row in json.loads(archive.read("conversations.json"))}
     assert titles == {"Tea", "Put away"}
+    [shown] = json.loads(archive.read("projects.json"))
+    assert (shown["id"], shown["name"], shown["instructions"]) == (project.pk, "Tea house", "Only green tea.")
+    projects = {row["id"]: row["project_id"] for row in json.loads(archive.read("conversations.json"))}
+    assert projects == {talk.pk: project.pk, other.pk: None}
     [attached] = [name for name in names if name.startswith("files/")]
     assert archive.read(attached) == b"bytes of a file"
     assert attached.count("/") == 2

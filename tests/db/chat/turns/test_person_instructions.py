@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from chat.core.context.project_instructions import WrittenByPeople
 from chat.instance.instance import make_agent
 from chat.instances.rows import ensure_instance
 from chat.llm.scripted import ScriptedModel
@@ -63,7 +64,7 @@ async def look(room: Room, user: User) -> Preview:
         return str(instance.session_id), instructions_of(user.pk)
 
     session_id, instructions = await db(read)
-    return await preview(room.key, session_id, make_agent, instructions=instructions)
+    return await preview(room.key, session_id, make_agent, written=WrittenByPeople(person=instructions))
 
 
 async def test_the_model_reads_those_of_the_person_who_asks(make_room: Callable[..., Room], people: Any) -> None:

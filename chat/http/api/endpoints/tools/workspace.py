@@ -106,7 +106,7 @@ async def workspace_list(
     """The children of a directory, directories first. One that does not exist has none."""
     workspace = (await _viewed(request, instance_id)).workspace
     found = await workspace.read_dir(path, limit=limit + 1, offset=offset)
-    items = [_entry(entry) for entry in found[:limit]]
+    items = [entry_out(entry) for entry in found[:limit]]
     return {"path": normalise(path), "items": items, "has_more": len(found) > limit}
 
 
@@ -132,7 +132,7 @@ async def workspace_delete(request: HttpRequest, instance_id: str, path: At, rec
 )
 async def workspace_entry(request: HttpRequest, instance_id: str, path: At) -> object:
     """One entry, links followed."""
-    return _entry(await _existing(await _viewed(request, instance_id), path))
+    return entry_out(await _existing(await _viewed(request, instance_id), path))
 
 
 @router.get(
@@ -184,8 +184,8 @@ async def workspace_write(
     known = await viewed.workspace.file_exists(path)
     expected = if_match.strip().removeprefix("W/").strip('"') if if_match else "" if if_none_match == "*" else None
     with written_as(Origin.FILE):
-        entry = await viewed.workspace.write_stream(path, _body(request), expected_version=expected)
-    return Status(200 if known else 201, _entry(entry))
+        entry = await viewed.workspace.write_stream(path, pieces_of(request), expected_version=expected)
+    return Status(200 if known else 201, entry_out(entry))
 
 
 @router.get(
@@ -271,7 +271,7 @@ async def workspace_write_text(request: HttpRequest, instance_id: str, path: At,
                     letters=letters,
                 )
             ) from error
-    return _entry(entry)
+    return entry_out(entry)
 
 
 @router.post(
@@ -286,7 +286,7 @@ async def workspace_mkdir(request: HttpRequest, instance_id: str, data: Director
     above = normalise(data.path).rsplit("/", 1)[0] or "/"
     await viewed.workspace.mkdir(above, recursive=True)
     await viewed.workspace.mkdir(data.path)
-    return Status(201, _entry(await _existing(viewed, data.path)))
+    return Status(201, entry_out(await _existing(viewed, data.path)))
 
 
 @router.post(
@@ -302,7 +302,7 @@ async def workspace_move(request: HttpRequest, instance_id: str, data: MoveIn) -
         raise failed("EEXIST", normalise(data.target))
     async with naming_alike(viewed.workspace):
         await viewed.workspace.mv(data.source, data.target)
-    return _entry(await _existing(viewed, data.target, follows=False))
+    return entry_out(await _existing(viewed, data.target, follows=False))
 
 
 @router.post(
@@ -318,7 +318,7 @@ async def workspace_copy(request: HttpRequest, instance_id: str, data: MoveIn) -
         raise failed("EEXIST", normalise(data.target))
     async with naming_alike(viewed.workspace):
         await viewed.workspace.cp(data.source, data.target, recursive=True)
-    return Status(201, _entry(await _existing(viewed, data.target)))
+    return Status(201, entry_out(await _existing(viewed, data.target)))
 
 
 @router.post(
@@ -332,7 +332,7 @@ async def workspace_attach(request: HttpRequest, instance_id: str, data: Attachm
     viewed = await _writable(request, instance_id)
     row = await db(open_attachment, caller_of(request).user, data.file_id, needs=Role.READER)
     with written_as(Origin.FILE):
-        return Status(201, _entry(await copy_to_workspace(row, viewed.workspace, data.directory)))
+        return Status(201, entry_out(await copy_to_workspace(row, viewed.workspace, data.directory)))
 
 
 @router.post(
@@ -371,7 +371,7 @@ async def workspace_find(
     wanted = pattern if name is None else containing(name)
     with acting_for(caller_of(request).user.pk):
         found = await viewed.workspace.glob(wanted or "", limit=limit + 1, ignored=ignored)
-    return {"items": [_entry(entry) for entry in found[:limit]], "is_cut": len(found) > limit}
+    return {"items": [entry_out(entry) for entry in found[:limit]], "is_cut": len(found) > limit}
 
 
 @router.get(
@@ -459,13 +459,14 @@ async def _existing(viewed: ViewedWorkspace, path: str, *, follows: bool = True)
         return entry
 
 
-async def _body(request: HttpRequest) -> AsyncIterator[bytes]:
+async def pieces_of(request: HttpRequest) -> AsyncIterator[bytes]:
     """The body in pieces; the server has it in memory, or in a temporary file where it is large."""
     while piece := request.read(PIECE_BYTES):
         yield piece
 
 
-def _entry(entry: Entry) -> dict[str, object]:
+def entry_out(entry: Entry) -> dict[str, object]:
+    """An entry as the API shows it (`WorkspaceEntryOut`)."""
     return {
         "path": entry.path,
         "name": entry.name,

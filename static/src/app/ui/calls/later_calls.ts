@@ -7,5 +7,4 @@ export { InnerQuestions } from "../inner_questions.tsx";
 export { Question } from "../question.tsx";
 export { ParentBar } from "../runs/parent_bar.tsx";
 export { LooseRuns, RunCards } from "../runs/run_cards.tsx";
-export { openDelegated } from "../../store/delegated.ts";
 export { ToolBody } from "./tool_body.tsx";

@@ -4,4 +4,3 @@ import "../../messages/later.ts"; // before any of the views
 
 export { ThreadsHead } from "./threads_head.tsx";
 export { ThreadsWelcome } from "./threads_welcome.tsx";
-export { openDesk } from "../../store/thread_desk.ts";
