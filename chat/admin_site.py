@@ -50,6 +50,7 @@ SECTIONS: Final = (
             "think_sessions.session": _("The histories inside conversations. Most conversations have one."),
             "think_sessions.message": _("Search everything that was said, by its words."),
             "think_chat.agentmessage": _("What agents say to each other, and what waits for them; to send a message."),
+            "think_chat.project": _("Groups of conversations that people made, with instructions and files."),
             "think_chat.messagefeedback": _("What people think of answers, and why."),
             "think_chat.membership": _("People whom owners let into a conversation, and their roles."),
             "think_chat.invitation": _("Links by which a person can become a member; the secret is not stored."),

@@ -73,7 +73,7 @@ class AgentInstanceAdmin(PageAdmin):
     search_help_text = _("The exact id, name or owner, or how the title begins.")
     ordering = ("-active_at", "id")
     fields = (
-        *("id", "name", "owner", "agent", "parent", "session_link", "turn_count", "generation"),
+        *("id", "name", "owner", "agent", "parent", "project_link", "session_link", "turn_count", "generation"),
         *(
             "created_at",
             "active_at",
@@ -145,6 +145,11 @@ class AgentInstanceAdmin(PageAdmin):
     def session_link(self, row: AgentInstance) -> str:
         """Link to the current session."""
         return linked("think_sessions_session", row.session_id, row.session_id or NOTHING)
+
+    @admin.display(description=_("project"))
+    def project_link(self, row: AgentInstance) -> str:
+        """Link to the project that its owner has put it into."""
+        return linked("think_chat_project", row.project_id, row.project.name if row.project else NOTHING)
 
     @admin.display(description=_("configuration"))
     def configuration(self, row: AgentInstance) -> str:

@@ -6,6 +6,7 @@ can never show what the API would refuse. Must not query or write.
 
 import copy
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from csp.decorators import csp_update
@@ -21,6 +22,7 @@ PRODUCT = "Think"
 API = "think-api"
 _LIST_LIMIT = "60"
 _PINNED_LIMIT = "200"
+_IN_PROJECTS_LIMIT = "200"
 _PAGE_LIMIT = "50"
 _APPROVALS_LIMIT = "50"
 _COUNT_ONLY = "1"  # the list shows how many wait, and no more of them
@@ -36,7 +38,8 @@ TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["d
 def home(request: HttpRequest) -> HttpResponse:
     """The list of conversations. Wide screens show the newest one beside it at once, so it is embedded too."""
     instances = _listed(request)
-    newest = instances["items"][0] if instances["items"] else None
+    shown = [*instances["items"], *instances["in_projects"]]
+    newest = max(shown, key=lambda item: item["active_at"], default=None)
     return _page(request, kind="list", instances=instances, instance=newest)
 
 
@@ -55,7 +58,7 @@ def new(request: HttpRequest) -> HttpResponse:
 @login_required
 def conversation(request: HttpRequest, instance_id: str) -> HttpResponse:
     """One conversation with its newest page embedded. Errors: `Http404` for conversations of other users."""
-    instance = _ask(request, "instance_detail", instance_id=instance_id)
+    instance = _ask(request, "instance_detail", path={"instance_id": instance_id})
     instances = _listed(request)
     return _page(request, kind="conversation", instances=instances, instance=instance)
 
@@ -88,15 +91,21 @@ def settings(request: HttpRequest, section: str = "") -> HttpResponse:  # noqa: 
 
 
 def _listed(request: HttpRequest) -> Any:
-    """The most recent conversations, preceded by pinned ones."""
-    instances = _ask(request, "instance_list", limit=_LIST_LIMIT)
-    return {**instances, "pinned": _ask(request, "instance_list", limit=_PINNED_LIMIT, pinned="true")["items"]}
+    """The most recent conversations that are in no project, with the pinned ones, the projects and those in these."""
+    projects = _ask(request, "project_list")
+    inside = _ask(request, "instance_list", limit=_IN_PROJECTS_LIMIT, project="any")["items"] if projects else []
+    return {
+        **_ask(request, "instance_list", limit=_LIST_LIMIT, project="none"),
+        "pinned": _ask(request, "instance_list", limit=_PINNED_LIMIT, pinned="true")["items"],
+        "projects": projects,
+        "in_projects": inside,
+    }
 
 
 def _page(request: HttpRequest, *, kind: str, instances: Any, instance: Any) -> HttpResponse:
     messages = None
     if instance is not None:
-        messages = _ask(request, "message_list", instance_id=instance["id"], limit=_PAGE_LIMIT)
+        messages = _ask(request, "message_list", path={"instance_id": instance["id"]}, limit=_PAGE_LIMIT)
     api = reverse(f"{API}:api-root").rstrip("/")
     home_url = reverse("chat:home")
     is_approvals = kind == "approvals"
@@ -147,18 +156,15 @@ def _staff_urls(request: HttpRequest) -> dict[str, str]:
     return found
 
 
-def _ask(
-    request: HttpRequest, operation: str, *, limit: str = "", pinned: str = "", unlisted: str = "", **path: str
-) -> Any:
+def _ask(request: HttpRequest, operation: str, *, path: Mapping[str, str] | None = None, **query: str) -> Any:
     """Answer of a GET operation of the API to this user, as JSON. Errors: `Http404` when there is none."""
     inner = copy.copy(request)
     inner.method = "GET"
-    query = request.GET.copy()
-    query.clear()
-    wanted = {"limit": limit, "pinned": pinned, "unlisted": unlisted}
-    query.update({name: value for name, value in wanted.items() if value})
-    inner.GET = query  # type: ignore[assignment]  # a mutable QueryDict is one too
-    match = resolve("/" + reverse(f"{API}:{operation}", kwargs=path).removeprefix(get_script_prefix()))
+    wanted = request.GET.copy()
+    wanted.clear()
+    wanted.update(query)
+    inner.GET = wanted  # type: ignore[assignment]  # a mutable QueryDict is one too
+    match = resolve("/" + reverse(f"{API}:{operation}", kwargs=path or {}).removeprefix(get_script_prefix()))
     response = match.func(inner, *match.args, **match.kwargs)
     if response.status_code != 200:
         raise Http404

@@ -49,6 +49,7 @@ def _shape(line: InstanceSummary) -> ConversationLine:
         has_failed=line.has_failed,
         guard=line.guard,
         plans=line.plans,
+        project_id=line.project_id,
         retry_at=None if retry is None else retry["retry_at"].isoformat(),
     )
 

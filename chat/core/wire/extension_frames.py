@@ -190,6 +190,7 @@ class ConversationLine(WireShape):
     guard: str = ""  # differs after every change of its injection guard
     plans: bool = False  # it is in plan mode
     retry_at: str | None = Field(default=None, alias="retryAt")  # when its model is asked again
+    project_id: str | None = Field(default=None, alias="projectId")  # the owner's alone
 
 
 def conversation_changed(line: ConversationLine) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from chat.instances.rows import key_of
 from chat.members.services import add_member, remove_member
 from chat.models import AgentInstance, Role
 from chat.operations.removal import delete_instance
+from chat.people.projects import add_project, move_to_project, remove_project
 from chat.testing import worker
 from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Submit
@@ -54,6 +56,7 @@ async def test_open_lists_receive_a_title(alice: User, bob: User, talk: AgentIns
         "hasFailed": False,
         "guard": "",
         "plans": False,
+        "projectId": None,
     }
     assert sent == {"type": "think_conversation", "id": talk.id, **line}
     for other in (client, stranger):
@@ -136,3 +139,19 @@ async def test_a_deleted_conversation_has_no_line(alice: User, talk: AgentInstan
     await db(delete_instance, talk)
     assert await db(list_line, talk.id, alice.pk) is None
     await page.disconnect()
+
+
+async def test_open_lists_learn_of_a_move_and_those_of_members_of_no_project(
+    alice: User, bob: User, talk: AgentInstance
+) -> None:
+    project = await db(partial(add_project, alice.pk, name="Garden"))
+    await db(add_member, talk, bob.username, Role.READER, by=alice.pk)
+    page, members = await opened(alice, "_list=1"), await opened(bob, "_list=1")
+    await db(move_to_project, alice.pk, [talk.id], project.pk)
+    await lines_until(page, talk, projectId=project.pk)
+    await db(rename_instance, talk, "Roses")
+    assert all(line["projectId"] is None for line in await lines_until(members, talk, title="Roses"))
+    await db(remove_project, alice.pk, project.pk)
+    await lines_until(page, talk, projectId=None, title="Roses")
+    for socket in (page, members):
+        await socket.disconnect()

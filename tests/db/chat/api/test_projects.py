@@ -9,6 +9,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from chat.agents import Assistant
@@ -290,3 +291,37 @@ def test_the_context_has_the_project_as_a_piece_of_its_own(
     assert "read_project_file" in [each["name"] for each in found["tools"]]
     add_member(talk, bob.username, Role.APPROVER, by=alice.pk)
     assert "Metric units." not in json.dumps(as_bob.get(f"/instances/{talk.pk}/context").json())
+
+
+def test_the_page_embeds_projects_and_what_is_in_them(as_alice: ApiClient, alice: User, make_instance: Make) -> None:
+    def boot() -> dict[str, Any]:
+        html = as_alice.http.get("/c/new").content.decode()
+        found: dict[str, Any] = json.loads(
+            html.partition('<script id="boot" type="application/json">')[2].partition("<")[0]
+        )
+        return found
+
+    loose = make_instance(alice, "loose")
+    assert (boot()["instances"]["projects"], boot()["instances"]["in_projects"]) == ([], [])
+    garden, talk = made(as_alice), make_instance(alice, "talk")
+    as_alice.send("PATCH", f"/instances/{talk.pk}", {"project_id": garden["id"]})
+    instances = boot()["instances"]
+    assert [each["id"] for each in instances["items"]] == [loose.pk]
+    assert [each["id"] for each in instances["in_projects"]] == [talk.pk]
+    assert [(each["name"], each["conversation_count"]) for each in instances["projects"]] == [("Garden", 1)]
+
+
+def test_the_admin_shows_projects(alice: User, as_alice: ApiClient, make_instance: Make) -> None:
+    garden, talk = made(as_alice, instructions="Metric units."), make_instance(alice, "talk", title="Roses")
+    other = make_instance(alice, "other", title="Elsewhere")
+    as_alice.send("PATCH", f"/instances/{talk.pk}", {"project_id": garden["id"]})
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    listed = client.get("/admin/think_chat/project/").content.decode()
+    assert "Garden" in listed
+    assert f"?project__id__exact={garden['id']}" in listed
+    page = client.get(f"/admin/think_chat/project/{garden['id']}/change/").content.decode()
+    assert "Metric units." in page
+    inside = client.get(f"/admin/think_chat/agentinstance/?project__id__exact={garden['id']}").content.decode()
+    assert (talk.pk in inside, other.pk in inside) == (True, False)
+    assert "Garden" in client.get(f"/admin/think_chat/agentinstance/{talk.pk}/change/").content.decode()
