@@ -57,6 +57,7 @@ STYLES = (
     "files.css",
     "extras.css",
     "selection.css",
+    "projects.css",
     "sharing.css",
     "notifications.css",
     "branches.css",

@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 
-from tools_app.core.execution import CheckedCall, check_call
-
 from chat.core.loop.loop import StepView
 from chat.core.loop.reply_chunks import recorded_reply
 from chat.files.reply_parts import ReplyRoom
@@ -28,6 +26,7 @@ from fibers.context import FiberContext
 from fibers.waits import Wait, WaitEnd
 from thinkproject.kernel.aio import db
 from tools_app.calls.services import begin_call
+from tools_app.core.call_check import CheckedCall, check_call
 from tools_app.core.deferral import WrappedCall
 from tools_app.core.permissions.rules import RULE
 from tools_app.core.tool import ToolContext

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from tools_app.core.execution import to_json
-
 from chat.core.loop.hooks import Allow, Block, Substitute, ToolCallContext, ToolDecision
 from chat.turns.execution.tool_call.call import TurnCall
 from chat.user_code.call_hook import AgentCodeFailed, ask_hook
@@ -12,6 +10,7 @@ from sessions_app.core.messages import call_texts
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import fingerprint
 from tools_app.core.action_rules import error_output
+from tools_app.core.call_check import to_json
 from tools_app.core.tool_calls import ToolResult
 from tools_app.core.tool_names import unknown_tool_text
 

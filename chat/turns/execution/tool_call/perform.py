@@ -3,10 +3,9 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from tools_app.actions.running import RunAction
-
 from chat.files.reply_parts import CallReplies
 from chat.turns.execution.tool_call.call import TurnCall
+from tools_app.actions.run_action import RunAction
 from tools_app.calls.run import execute
 from tools_app.core.tool_calls import ToolProgress, ToolResult
 

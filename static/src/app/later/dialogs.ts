@@ -10,8 +10,10 @@ import { Confirm } from "../dialogs/confirm.tsx";
 import { EditAnswer } from "../dialogs/edit_answer.tsx";
 import { ExportConversations } from "../dialogs/export_conversations.tsx";
 import { ImportArchive } from "../dialogs/import_archive.tsx";
+import { MoveToProject } from "../dialogs/move_to_project.tsx";
 import { Outline } from "../dialogs/outline.tsx";
 import { Picture } from "../dialogs/picture.tsx";
+import { EditProject } from "../dialogs/project.tsx";
 import { EditPrompt, FillPrompt } from "../dialogs/prompts.tsx";
 import { Share } from "../dialogs/share.tsx";
 import { ShareLinks } from "../dialogs/share_links.tsx";
@@ -27,10 +29,12 @@ export const dialogs: DialogViews = {
   "compare-answers": CompareAnswers,
   confirm: Confirm,
   "edit-answer": EditAnswer,
+  "edit-project": EditProject,
   "edit-prompt": EditPrompt,
   "export-conversations": ExportConversations,
   "fill-prompt": FillPrompt,
   "import-archive": ImportArchive,
+  "move-to-project": MoveToProject,
   outline: Outline,
   picture: Picture,
   share: Share,

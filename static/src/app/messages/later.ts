@@ -30,6 +30,7 @@ import panel from "./en/panel.json" with { type: "json" };
 import people from "./en/people.json" with { type: "json" };
 import pictures from "./en/pictures.json" with { type: "json" };
 import previews from "./en/previews.json" with { type: "json" };
+import projects from "./en/projects.json" with { type: "json" };
 import prompts from "./en/prompts.json" with { type: "json" };
 import rules from "./en/rules.json" with { type: "json" };
 import runs from "./en/runs.json" with { type: "json" };
@@ -74,6 +75,7 @@ export const later = {
   ...people,
   ...pictures,
   ...previews,
+  ...projects,
   ...prompts,
   ...rules,
   ...runs,

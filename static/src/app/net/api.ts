@@ -192,6 +192,7 @@ export class Api {
     title: string,
     modelChoice: ModelChoice | null = null,
     temporary = false,
+    projectId: string | null = null,
   ): Promise<RawInstance> =>
     this.request("POST", "/instances", {
       agent,
@@ -200,7 +201,10 @@ export class Api {
       title_is_provisional: true,
       ...(modelChoice ? { model_choice: modelChoice } : {}),
       temporary,
+      ...(projectId ? { project_id: projectId } : {}),
     });
+  projects = (options?: RequestOptions): Promise<Schemas["ProjectOut"][]> =>
+    this.request("GET", "/projects", undefined, options);
   instance = (id: string): Promise<RawInstance> => this.request("GET", `/instances/${seg(id)}`);
   /** The conversation of a thread by its short id. */
   thread = (threadId: string): Promise<RawInstance> => this.request("GET", `/threads/${seg(threadId)}`);

@@ -12,6 +12,9 @@ export class BulkApi {
   }
 
   archive = (ids: readonly string[], archived: boolean): Promise<Outcomes> => this.#send("archive", { ids, archived });
+  /** Into a project, or with null into none. */
+  move = (ids: readonly string[], projectId: string | null): Promise<Outcomes> =>
+    this.#send("move", { ids, project_id: projectId });
   remove = (ids: readonly string[]): Promise<Outcomes> => this.#send("delete", { ids });
   restore = (ids: readonly string[]): Promise<Outcomes> => this.#send("restore", { ids });
 

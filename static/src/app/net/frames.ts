@@ -57,6 +57,7 @@ export interface ConversationFrame {
   retryAt?: string | null;
   guard?: string;
   plans?: boolean;
+  projectId?: string | null;
 }
 
 /** Another model or other settings were chosen for a conversation: names and values as in the API. */

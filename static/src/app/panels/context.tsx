@@ -15,7 +15,7 @@ import {
 } from "../store/context_facts.ts";
 import { useApp } from "../ui/context.ts";
 import { IconButton } from "../ui/icon.tsx";
-import { InstructionsBody, SummaryTexts, SystemBody, TailBody, ToolList } from "./context_pieces.tsx";
+import { InstructionsBody, ProjectBody, SummaryTexts, SystemBody, TailBody, ToolList } from "./context_pieces.tsx";
 import { Failure } from "./panel.tsx";
 import { useReading } from "../ui/reading.ts";
 import type { PanelProps } from "./registry.ts";
@@ -43,7 +43,7 @@ export function ContextPanel({ conversation }: PanelProps) {
     await reading.again();
     if (reading.value) announcer.say(fullness(reading.value.context).text);
   };
-  const [system, person, tools, summary, messages] = piecesOf(context);
+  const [system, person, project, tools, summary, messages] = piecesOf(context);
   return (
     <div class="context">
       <div class="panel-line">
@@ -56,6 +56,11 @@ export function ContextPanel({ conversation }: PanelProps) {
       <PieceFold piece={system}>{() => <SystemBody context={context} />}</PieceFold>
       {context.instructions && (
         <PieceFold piece={person}>{() => <InstructionsBody text={context.instructions!.text} />}</PieceFold>
+      )}
+      {context.project && (
+        <PieceFold piece={project}>
+          {() => <ProjectBody text={context.project!.text} id={conversation.instance.projectId} />}
+        </PieceFold>
       )}
       <PieceFold piece={tools} number={context.tools.length}>{() => <ToolList tools={context.tools} />}</PieceFold>
       {context.summaries.length > 0 && (

@@ -1,6 +1,7 @@
 // The pieces of the next model call in full: the system prompt, the tools, summaries, and the messages that are sent.
 
 import { t } from "../lib/i18n.ts";
+import { editProject } from "../store/projects.ts";
 import { useApp } from "../ui/context.ts";
 import { FollowLink } from "../ui/follow_link.tsx";
 import { type ContextPreview, kindOf, leftOut, policyText, usageOf } from "../store/context_facts.ts";
@@ -37,6 +38,24 @@ export function InstructionsBody({ text }: { text: string }) {
           {t("panel.change-instructions")}
         </FollowLink>
       </p>
+      <Pre text={text} />
+    </>
+  );
+}
+
+/** What the conversation has from its project, and the way to change it. */
+export function ProjectBody({ text, id }: { text: string; id: string | null }) {
+  const app = useApp();
+  const project = app.list.projects.find((each) => each.id === id);
+  return (
+    <>
+      {project && (
+        <p class="muted">
+          <button type="button" class="quiet" onClick={() => void editProject(app, project)}>
+            {t("panel.change-project")}
+          </button>
+        </p>
+      )}
       <Pre text={text} />
     </>
   );

@@ -206,12 +206,13 @@ export class App {
     const { conversation } = this;
     const item = conversation?.instance.id && this.list.find(conversation.instance.id);
     if (item) {
-      const { title, isPinned, isArchived } = item; // lists do not say which model answers
-      conversation.update({ title, isPinned, isArchived });
+      const { title, isPinned, isArchived, projectId } = item; // lists do not say which model answers
+      conversation.update({ title, isPinned, isArchived, projectId });
     }
-    const { items, pinned } = this.list;
+    const { items, pinned, inside } = this.list;
     this.threads.desk?.refresh();
-    const isWaiting = this.approvals.count > 0 || [...items, ...pinned].some((item) => item.waitingCount > 0);
+    const isWaiting = this.approvals.count > 0 ||
+      [...items, ...pinned, ...inside].some((item) => item.waitingCount > 0);
     if (isWaiting || this.place.view === "approvals") this.approvals.refresh();
   }
 }

@@ -1,8 +1,8 @@
 // What the server embeds in the page: answers of the API's own operations, so that the first view needs no request.
 
-import type { InstancePage } from "../net/api.ts";
 import type { RawInstance } from "../net/types.ts";
 import type { RawPage } from "../net/types.ts";
+import type { ListedPage } from "./list.ts";
 import type { ApprovalsPage } from "./approvals.ts";
 import type { Agent } from "./types.ts";
 
@@ -40,7 +40,7 @@ export interface Boot {
   agents: Agent[];
   model: SiteModel | null;
   files: FileLimits;
-  instances: InstancePage & { pinned: RawInstance[] };
+  instances: ListedPage;
   instance: RawInstance | null;
   messages: RawPage | null;
   approvals: ApprovalsPage;

@@ -13,7 +13,7 @@ export const count = (value: number): string => new Intl.NumberFormat(formatLoca
 
 /** A piece of a call. */
 export interface Piece {
-  key: "system" | "person" | "tools" | "summary" | "messages";
+  key: "system" | "person" | "project" | "tools" | "summary" | "messages";
   label: string;
   tokens: number;
 }
@@ -24,11 +24,12 @@ const total = (items: readonly { tokens: number }[]) => items.reduce((sum, item)
 export function piecesOf(
   context:
     & Pick<ContextPreview, "system" | "tools" | "summaries" | "tail">
-    & Partial<Pick<ContextPreview, "instructions">>,
+    & Partial<Pick<ContextPreview, "instructions" | "project">>,
 ): Piece[] {
   return [
     { key: "system", label: t("panel.piece-system"), tokens: context.system.tokens },
     { key: "person", label: t("panel.piece-person"), tokens: context.instructions?.tokens ?? 0 },
+    { key: "project", label: t("panel.piece-project"), tokens: context.project?.tokens ?? 0 },
     { key: "tools", label: t("panel.piece-tools"), tokens: total(context.tools) },
     { key: "summary", label: t("panel.piece-summary"), tokens: total(context.summaries) },
     { key: "messages", label: t("panel.piece-messages"), tokens: context.tail.tokens },

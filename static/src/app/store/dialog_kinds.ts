@@ -1,6 +1,7 @@
 // The dialogs by name: what each is asked with, and what it answers. Their views are in `dialogs/`, named in `later/dialogs.ts`.
 
 import type { Api } from "../net/api.ts";
+import type { Project } from "../net/projects_api.ts";
 import type { SavedPrompt } from "../net/prompts_api.ts";
 import type { UndoEffect, UndoPreview } from "../net/undo_api.ts";
 import type { App } from "./app.ts";
@@ -43,6 +44,8 @@ export interface DialogKinds {
     { isTicked: boolean }
   >;
   "edit-answer": Kind<{ text: string; isLast: boolean }, { text: string; continues: boolean }>;
+  /** `project` null: a new one. In the answer: it was removed. */
+  "edit-project": Kind<{ project: Project | null }, { project: Project | null }>;
   /** `prompt` without an id: a new one. */
   "edit-prompt": Kind<{ api: Api; prompt: Pick<SavedPrompt, "name" | "text"> & { id?: string } }, SavedPrompt>;
   /** `sessionId`: of the conversation, "" for all. `ids`: of several conversations. */
@@ -50,6 +53,11 @@ export interface DialogKinds {
   "fill-prompt": Kind<{ name: string; places: readonly string[] }, Record<string, string>>;
   /** `onAdded`: something was added to the list. */
   "import-archive": Kind<{ api: Api; agents: readonly Agent[]; current: string; onAdded: () => void }, { id: string }>;
+  /** `count`: how many conversations; `current`: where all of them are. The answer's `id` null: none; `isNew`: one to be made. */
+  "move-to-project": Kind<
+    { projects: readonly Project[]; count: number; current: string | null | undefined },
+    { id: string | null; isNew: boolean }
+  >;
   /** `current`: the message that is read now. The answer: the id of a message. */
   outline: Kind<{ api: Api; instanceId: string; current: string }, string>;
   picture: Kind<{ pictures: readonly ShownPicture[]; first: number }, never>;

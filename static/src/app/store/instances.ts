@@ -28,6 +28,7 @@ export function fromInstance(raw: RawInstance): Instance {
     isPinned: Boolean(raw.pinned_at),
     isTemporary: Boolean(raw.temporary),
     isArchived: Boolean(raw.archived_at),
+    projectId: raw.project_id ?? null,
     waitingCount: raw.waiting_count ?? 0,
     hasFailed: Boolean(raw.has_failed),
     guard: raw.guard,
@@ -51,9 +52,12 @@ export const choiceOf = (raw: Schemas["ModelChoice"]): ModelChoice => ({
   max_output_tokens: raw.max_output_tokens ?? null,
 });
 
+/** What a conversation is begun with here. It has no id yet. */
+export type Begun = Pick<Instance, "agent" | "name" | "isTemporary" | "projectId">;
+
 /** A conversation that is begun here: the server knows it with its first message. */
-export function newInstance(agent: string, name: string, isTemporary = false): Instance {
-  return { ...fromInstance({ id: "", agent, name }), isNew: true, isTemporary };
+export function newInstance({ agent, name, isTemporary, projectId }: Begun): Instance {
+  return { ...fromInstance({ id: "", agent, name }), isNew: true, isTemporary, projectId };
 }
 
 /** Whether it is this person's own: what concerns the whole of it is the owner's. */

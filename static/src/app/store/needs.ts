@@ -9,9 +9,9 @@ export function needsOf({ approvals, list }: App): number {
 }
 
 /** An answer that ended with a question is counted by its question. */
-function unseen({ items, pinned, currentId }: App["list"]): Instance[] {
+function unseen({ items, pinned, inside, currentId }: App["list"]): Instance[] {
   const isHidden = document.visibilityState === "hidden";
-  const all = new Map([...pinned, ...items].map((item) => [item.id, item]));
+  const all = new Map([...pinned, ...inside, ...items].map((item) => [item.id, item]));
   return [...all.values()].filter(({ id, isUnread, isRunning, waitingCount }) =>
     isUnread && !isRunning && !waitingCount && (isHidden || id !== currentId)
   );

@@ -64,7 +64,8 @@ export class Place extends Store {
       this.#showConversation(fromInstance(boot.instance), boot.messages, placeOf(location));
       const isNewest = boot.page === "list" && !wantsList && route.page === "list";
       if (isNewest) router.replace(routeOf(boot.instance.id));
-    } else this.#showNew(new URLSearchParams(location.search).get("agent") ?? "");
+    } else if (route.page === "new") this.#showNew(route.agent, route.project);
+    else this.#showNew("");
     if (boot.page === "settings" || boot.page === "work") return this.show(route);
     this.#setView(boot.page === "approvals" ? "approvals" : wantsList ? "list" : "conversation");
     if (route.page === "thread") threads.open(route.id);
@@ -76,7 +77,7 @@ export class Place extends Store {
     if (route.page === "approvals") return this.#showApprovals();
     if (route.page === "work") return this.#setView("work");
     if (route.page === "settings") return this.#showSettings(route.section);
-    if (route.page === "new") return this.#showNew(route.agent);
+    if (route.page === "new") return this.#showNew(route.agent, route.project);
     if (route.page === "thread") return void this.#app.threads.open(route.id);
     this.open(route.id, { place: route.place, isPushed: false });
   }
@@ -111,9 +112,10 @@ export class Place extends Store {
     this.changed();
   }
 
-  newConversation(agent = ""): void {
-    this.#app.router.push({ page: "new", agent });
-    this.#showNew(agent);
+  /** `project`: the id of the one that it begins in. */
+  newConversation(agent = "", project = ""): void {
+    this.#app.router.push({ page: "new", agent, project });
+    this.#showNew(agent, project);
   }
 
   /** Open a conversation, at a message where `place` names one. `query`: words of a search to mark there. */
@@ -204,15 +206,13 @@ export class Place extends Store {
   // --- the shown conversation -------------------------------------------------------------------------------------------
 
   /** A new conversation: each tab generates a name, unless a message that it began here was not sent yet. */
-  #showNew(agent: string): void {
-    const { boot, lastAgent } = this.#app;
+  #showNew(agent: string, project = ""): void {
+    const { boot, lastAgent, list } = this.#app;
     const chosen = boot.agents.find((item) => item.name === agent);
     if (chosen?.is_listed) remember("agent", chosen.name);
-    const begun = keptInHistory();
-    const instance = begun
-      ? newInstance(begun.agent, begun.name, begun.isTemporary)
-      : newInstance(chosen?.name ?? lastAgent, newId("cnv"));
-    this.#showConversation(instance, null);
+    const projectId = list.projects.find(({ id }) => id === project)?.id ?? null;
+    const fresh = { agent: chosen?.name ?? lastAgent, name: newId("cnv"), isTemporary: false, projectId };
+    this.#showConversation(newInstance(keptInHistory() ?? fresh), null);
     this.#setView("conversation");
   }
 

@@ -12,7 +12,7 @@ export type Route =
   | { page: "work" }
   | { page: "settings"; section: string } // "": all of them
   | { page: "thread"; id: string }
-  | { page: "new"; agent: string }
+  | { page: "new"; agent: string; project?: string }
   | { page: "conversation"; id: string; place: MessagePlace | null };
 
 export class Router {
@@ -33,7 +33,8 @@ export class Router {
     if (settings) return { page: "settings", section: decodeURIComponent(settings[1] ?? "") };
     const id = /^c\/([^/]+)\/?$/.exec(path)?.[1];
     if (!id) return threadIn(path, url.hash) ?? { page: "list" };
-    if (id === "new") return { page: "new", agent: url.searchParams.get("agent") ?? "" };
+    const asked = (name: string) => url.searchParams.get(name) ?? "";
+    if (id === "new") return { page: "new", agent: asked("agent"), project: asked("project") };
     return { page: "conversation", id: decodeURIComponent(id), place: placeOf(url) };
   }
 
@@ -45,7 +46,9 @@ export class Router {
     }
     if (route.page === "thread") return `${this.base}#${encodeURIComponent(route.id)}`;
     if (route.page === "new") {
-      return `${this.base}c/new${route.agent ? `?agent=${encodeURIComponent(route.agent)}` : ""}`;
+      const { agent, project } = route;
+      const query = new URLSearchParams({ ...(agent ? { agent } : {}), ...(project ? { project } : {}) });
+      return `${this.base}c/new${query.size ? `?${query}` : ""}`;
     }
     return `${this.base}c/${encodeURIComponent(route.id)}${queryOf(route.place)}`;
   }

@@ -116,9 +116,15 @@ export class Sending {
 
   /** A conversation appears on the server with its first message. Its name was given here, so a repeat finds the same. */
   async #create(conversation: Destination, entry: OutboxEntry): Promise<void> {
-    const { agent, name, modelChoice, isTemporary } = conversation.instance;
+    const { agent, name, modelChoice, isTemporary, projectId } = conversation.instance;
     const title = entry.shown ? titleFor(entry.shown) : "";
-    const created = fromInstance(await this.#app.api.createInstance(agent, name, title, modelChoice, isTemporary));
+    const create = (project: string | null) =>
+      this.#app.api.createInstance(agent, name, title, modelChoice, isTemporary, project);
+    const made = await create(projectId).catch((error) => {
+      if (!projectId || error.code !== "project_not_found") throw error;
+      return create(null); // it was removed meanwhile: what was written matters more
+    });
+    const created = fromInstance(made);
     conversation.update({ ...created, isNew: false });
     remember(`draft.new.${agent}`, null);
     this.#app.place.appeared(conversation);

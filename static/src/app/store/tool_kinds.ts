@@ -18,13 +18,13 @@ export type ToolKind =
   | "fetch";
 
 const KINDS: readonly (readonly [ToolKind, RegExp, readonly string[]])[] = [
-  ["read", /^read(file)?$/, ["path", "file_path"]],
+  ["read", /^read(project)?(file)?$/, ["path", "file_path"]],
   ["write", /^(write|create)(file)?$/, ["path", "file_path"]],
   ["edit", /^edit(file)?$/, ["path", "file_path"]],
   ["delete", /^(delete|remove)(file)?$|^rm$/, ["path", "file_path"]],
   ["list", /^list(files|dir(ectory)?)?$|^ls$/, []],
-  ["find", /^find(files)?$|^glob$/, ["pattern"]],
-  ["grep", /^grep$|^search(text|infiles)$/, ["query", "pattern"]],
+  ["find", /^find(project)?(files)?$|^glob$/, ["pattern"]],
+  ["grep", /^grep(projectfiles)?$|^search(text|infiles)$/, ["query", "pattern"]],
   ["bash", /^bash$|^shell$/, ["script", "command"]],
   ["execute", /^execute(code)?$|^codemode$/, ["code"]],
   ["fetch", /^fetch/, ["url"]],

@@ -119,6 +119,8 @@ export interface Instance {
   /** It is in no list and no search, and goes within a day of its last message. */
   isTemporary: boolean;
   isArchived: boolean;
+  /** The project that it is in; null for none, and in another person's. */
+  projectId: string | null;
   /** Calls that wait for this person's decision. */
   waitingCount: number;
   /** Its last answer failed. */

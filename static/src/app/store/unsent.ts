@@ -3,14 +3,11 @@
 // in the background, as the conversation of its own that it is.
 
 import { recallAll, remember } from "../lib/storage.ts";
-import { newInstance, pathOf } from "./instances.ts";
+import { type Begun, newInstance, pathOf } from "./instances.ts";
 import { type Deliver, keptEntries, Outbox } from "./outbox.ts";
 import type { Instance, OutboxEntry } from "./types.ts";
 
 const PREFIX = "unsent.";
-
-/** The conversation that a history entry began: it has no id yet. */
-export type Begun = Pick<Instance, "agent" | "name" | "isTemporary">;
 
 /** A conversation as far as delivering needs it: one that is shown, or one whose tab is gone. */
 export interface Destination {
@@ -19,7 +16,7 @@ export interface Destination {
   accepted(requestId: string, turnId: string): void;
 }
 
-const waiting = (begun: Omit<Begun, "isTemporary">) => keptEntries(pathOf(begun));
+const waiting = (begun: Pick<Begun, "agent" | "name">) => keptEntries(pathOf(begun));
 
 /** The conversation that was begun at this history entry and that still waits to be sent, or null. */
 export function keptInHistory(): Begun | null {
@@ -28,8 +25,8 @@ export function keptInHistory(): Begun | null {
 }
 
 /** A new conversation is about to send something. */
-export function keep({ agent, name, isTemporary }: Begun): void {
-  const unsent: Begun = { agent, name, isTemporary };
+export function keep({ agent, name, isTemporary, projectId }: Begun): void {
+  const unsent: Begun = { agent, name, isTemporary, projectId };
   remember(PREFIX + name, unsent);
   history.replaceState({ ...history.state, unsent }, "");
 }
@@ -43,8 +40,8 @@ export function arrived({ name }: Pick<Begun, "name">): void {
 class Unshown implements Destination {
   instance: Instance;
 
-  constructor({ agent, name, isTemporary }: Begun) {
-    this.instance = newInstance(agent, name, isTemporary);
+  constructor(begun: Begun) {
+    this.instance = newInstance(begun);
   }
 
   update(change: Partial<Instance>): void {

@@ -86,7 +86,7 @@ export function HeadAgent() {
           current={agent.name}
           choose={(name) => {
             close();
-            app.place.newConversation(name);
+            app.place.newConversation(name, instance.projectId ?? "");
           }}
         />
       )}

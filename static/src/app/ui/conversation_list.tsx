@@ -1,4 +1,4 @@
-// The list of conversations: pinned ones first, then by day; with its states, and the focus where it was.
+// The list of conversations: pinned ones first, then projects, then by day; with its states, and the focus where it was.
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -10,10 +10,12 @@ import { isSelectable } from "../store/selection.ts";
 import type { Instance } from "../store/types.ts";
 import { useApp } from "./context.ts";
 import { ConversationRow } from "./conversation_row.tsx";
+import { dropTarget } from "./dragging.ts";
+import { ProjectGroups } from "./project_groups.tsx";
 import { ShowMore } from "./show_more.tsx";
 
 /** Groups of the list by their headings, in their order. */
-function groupsOf({ items, pinned, query }: ConversationList): Map<string, Instance[]> {
+function groupsOf({ items, pinned, query, isWhole }: ConversationList): Map<string, Instance[]> {
   const groups = new Map<string, Instance[]>();
   const put = (group: string, item: Instance) => {
     const found = groups.get(group);
@@ -24,7 +26,9 @@ function groupsOf({ items, pinned, query }: ConversationList): Map<string, Insta
   else {
     const ids = new Set(pinned.map((item) => item.id));
     pinned.forEach((item) => put(t("list.pinned"), item));
-    for (const item of items) if (!ids.has(item.id)) put(dayGroup(item.activeAt), item);
+    for (const item of items) {
+      if (!ids.has(item.id) && !(isWhole && item.projectId)) put(dayGroup(item.activeAt), item);
+    }
   }
   return groups;
 }
@@ -40,31 +44,38 @@ export function Conversations({ fallback }: { fallback: RefObject<HTMLElement | 
   const element = useRef<HTMLDivElement>(null);
   useKeptFocus(element, fallback);
   const groups = [...groupsOf(list)];
+  const hasPinned = list.isWhole && list.pinned.length > 0;
+  const inside = list.isWhole
+    ? list.projects.filter(({ id }) => list.unfolded.has(id)).flatMap(({ id }) => list.ofProject(id))
+    : [];
   const selected = follow(app.selection).ids;
   const select = (item: Instance, isRange: boolean) => {
     if (!isRange) return app.selection.toggle(item.id);
-    app.selection.extendTo(item.id, groups.flatMap(([, items]) => items.filter(isSelectable).map(({ id }) => id)));
+    const all = groups.map(([, items]) => items);
+    const shown = [...hasPinned ? all.splice(0, 1) : [], inside, ...all].flat();
+    app.selection.extendTo(item.id, shown.filter(isSelectable).map(({ id }) => id));
   };
+  const row = (item: Instance) => (
+    <ConversationRow
+      key={item.id}
+      app={app}
+      item={item}
+      isCurrent={item.id === list.currentId}
+      note={noteOf(item)}
+      isSelected={selected.has(item.id)}
+      select={select}
+    />
+  );
   return (
     <>
       <div id="conversations" ref={element} aria-busy={list.isLoading}>
-        {groups.map(([name, items]) => (
-          <Group key={name} name={name}>
-            {items.map((item) => (
-              <ConversationRow
-                key={item.id}
-                app={app}
-                item={item}
-                isCurrent={item.id === list.currentId}
-                note={noteOf(item)}
-                isSelected={selected.has(item.id)}
-                select={select}
-              />
-            ))}
-          </Group>
+        {hasPinned && <Group name={groups[0][0]}>{groups[0][1].map(row)}</Group>}
+        {list.isWhole && <ProjectGroups key="projects" row={row} />}
+        {groups.slice(hasPinned ? 1 : 0).map(([name, items]) => (
+          <Group key={name} name={name} isTarget={list.isWhole && list.projects.length > 0}>{items.map(row)}</Group>
         ))}
       </div>
-      <Nothing isEmpty={!groups.length} />
+      <Nothing isEmpty={!groups.length && !(list.isWhole && list.inside.length)} />
       <ShowMore
         id="more-conversations"
         label={t("common.show-more")}
@@ -76,10 +87,12 @@ export function Conversations({ fallback }: { fallback: RefObject<HTMLElement | 
   );
 }
 
-function Group({ name, children }: { name: string; children: ComponentChildren }) {
+/** `isTarget`: what is dropped there is in no project any more. */
+function Group({ name, isTarget, children }: { name: string; isTarget?: boolean; children: ComponentChildren }) {
+  const app = useApp();
   const id = useId();
   return (
-    <section aria-labelledby={id}>
+    <section aria-labelledby={id} {...(isTarget ? dropTarget(app, null) : {})}>
       <h2 id={id}>{name}</h2>
       <ul>{children}</ul>
     </section>
@@ -133,7 +146,8 @@ function useKeptFocus(element: RefObject<HTMLElement | null>, fallback: RefObjec
     const root = element.current!;
     const rows = () => [...root.querySelectorAll<HTMLElement>("[data-instance]")];
     const onFocus = (event: FocusEvent) => {
-      const row = (event.target as HTMLElement).closest<HTMLElement>("[data-instance]")!;
+      const row = (event.target as HTMLElement).closest<HTMLElement>("[data-instance]");
+      if (!row) return void (kept.current = null);
       const isLink = (event.target as HTMLElement).tagName === "A";
       kept.current = { id: row.dataset.instance!, isLink, index: rows().indexOf(row) };
     };

@@ -23,6 +23,10 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
     const label = t(item.isPinned ? "list.unpin" : "list.pin");
     entries.push({ icon: "pin", label, run: () => conversations.setPinned(item, !item.isPinned) });
   }
+  if (!item.parentId) {
+    const move = async () => void (await pending(import("./later.ts"))).askMove(app, [item]);
+    entries.push({ icon: "folder", label: t("list.move"), run: move });
+  }
   if (find) entries.push(...openEntries(app, item, find));
   if (item.sessionId && !item.parentId && !item.isTemporary) {
     entries.push({ icon: "globe", label: t("conversation.share-link"), run: () => void shareLinks(app, item) });

@@ -7,6 +7,7 @@ import type { App } from "../store/app.ts";
 import { isSelectable } from "../store/selection.ts";
 import type { Instance } from "../store/types.ts";
 import { conversationEntries } from "./conversation_menu.tsx";
+import { dragConversations } from "./dragging.ts";
 import { FollowLink } from "./follow_link.tsx";
 import { Icon } from "./icon.tsx";
 import { MenuButton, type MenuEntry } from "./popover.tsx";
@@ -50,6 +51,11 @@ export class ConversationRow extends Component<Props> {
     this.props.select(item, event.shiftKey);
   };
 
+  onDragStart = (event: DragEvent): void => {
+    const { app, item, isSelected } = this.props;
+    if (isSelectable(item) && !item.parentId) dragConversations(event, isSelected ? app.selection.ids : [item.id]);
+  };
+
   entries = (): MenuEntry[] => {
     const { app, item } = this.props;
     const all = conversationEntries(app, item);
@@ -60,7 +66,12 @@ export class ConversationRow extends Component<Props> {
   render({ app, item, isCurrent, isSelected, note }: Props) {
     const more = t("list.more-for", { title: app.threads.titleOf(item) });
     return (
-      <li class={isSelected ? "row is-selected" : "row"} data-instance={item.id} onClickCapture={this.onClick}>
+      <li
+        class={isSelected ? "row is-selected" : "row"}
+        data-instance={item.id}
+        onClickCapture={this.onClick}
+        onDragStart={this.onDragStart}
+      >
         <FollowLink
           href={app.router.address({ page: "conversation", id: item.id, place: null })}
           title={item.title || undefined}

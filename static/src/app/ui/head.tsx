@@ -12,6 +12,7 @@ import { Icon, IconButton } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
 import { MenuButton } from "./popover.tsx";
 
+const ProjectChip = lazy(async () => (await import("./later.ts")).ProjectChip);
 const HistoriesButton = lazy(async () => (await import("./later.ts")).HistoriesButton);
 
 /** Leads back to the list: on a narrow page another view, on a wide one the list that was put away. */
@@ -63,6 +64,7 @@ export function Head() {
       <div class="head-title">
         <h1 id="title" dir="auto" title={title}>{title}</h1>
         <HeadAgent />
+        {instance.projectId && <ProjectChip />}
       </div>
       {instance.id && instance.keepsSessions && isOwn(instance) && <HistoriesButton />}
       {instance.isNew && !app.threads.keeps(instance) && (

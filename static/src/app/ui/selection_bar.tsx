@@ -2,6 +2,7 @@
 
 import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
+import { moveSelected } from "../store/projects.ts";
 import { useApp } from "./context.ts";
 import { IconButton } from "./icon.tsx";
 
@@ -18,6 +19,13 @@ export function SelectionBar() {
         label={t(isArchive ? "selection.restore-selected" : "selection.archive-selected")}
         onClick={() => void selection.archive(!isArchive)}
       />
+      {!isArchive && (
+        <IconButton
+          icon="folder"
+          label={t("selection.move-selected")}
+          onClick={() => void moveSelected(app)}
+        />
+      )}
       <IconButton icon="save" label={t("selection.export-selected")} onClick={() => void selection.save()} />
       <IconButton icon="bin" label={t("selection.delete-selected")} onClick={() => void selection.remove()} />
       <IconButton icon="close" label={t("selection.select-none")} onClick={() => selection.clear()} />
