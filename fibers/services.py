@@ -1,7 +1,7 @@
 """Write operations for other apps. Sync, inside the caller's transaction; dispatches follow the commit."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, ParamSpec
 
 from django.db import transaction
 from django.db.models import F
@@ -29,51 +29,26 @@ from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 MOVE_TRIES = 3
 
+Choices = ParamSpec("Choices")
 
-def start_fiber(  # noqa: PLR0913 - one keyword for each thing a caller may decide
-    name: str,
-    payload: JSONValue,
-    *,
-    lane: str | None = None,
-    share: str | None = None,
-    owner_id: int | str | None = None,
-    key: str | None = None,
-    delay_seconds: float = 0.0,
-    max_retries: int = 0,
-    metadata: JSONValue = None,
-    scope: str | None = None,
-    fiber_id: str = "",
-    behind: int | None = None,
-) -> Fiber:
-    """Insert a pending fiber; workers are notified when the transaction commits.
 
-    `lane`, `share` and `scope` are opaque: of one lane one fiber runs at a time, in order; of one share a few, as the
-    setting says; those of one scope are found and stopped together. `fiber_id`: an id of the caller's own. `behind`:
-    the place in the lane that it follows, before those that wait; the end of the lane where there is no room.
+def _starting(choose: Callable[Choices, FiberSpec]) -> Callable[Choices, Fiber]:
+    def start_fiber(*args: Choices.args, **kwargs: Choices.kwargs) -> Fiber:
+        return insert_fiber(choose(*args, **kwargs))
 
-    **Durability:** with a `key` or an id that exists, that fiber is returned and nothing is started.
-    **Errors:** `FiberError` for a blank key or lane; `FiberKeyTaken` when the key belongs to another function. Never
-    raises for a broker that is down.
-    """
-    for label, value in (("key", key), ("lane", lane), ("scope", scope)):
-        if value is not None and not value.strip():
-            raise FiberError(f"a fiber's {label} may not be blank")
-    return insert_fiber(
-        FiberSpec(
-            name=name,
-            payload=payload,
-            lane=lane,
-            share=share,
-            scope=scope,
-            id=fiber_id,
-            owner_id=owner_id,
-            key=key,
-            delay_seconds=delay_seconds,
-            after_position=behind,
-            max_retries=max_retries,
-            metadata={} if metadata is None else metadata,
-        )
-    )
+    return start_fiber
+
+
+start_fiber = _starting(FiberSpec)
+"""Insert a pending fiber, as `FiberSpec` has it; workers are notified when the transaction commits.
+
+`lane`, `share` and `scope` are opaque: of one lane one fiber runs at a time, in order; of one share a few, as the
+setting says; those of one scope are found and stopped together. `behind`: the end of the lane where there is no room.
+
+**Durability:** with a `key` or an id that exists, that fiber is returned and nothing is started.
+**Errors:** `FiberError` for a blank key or lane; `FiberKeyTaken` when the key belongs to another function. Never raises
+for a broker that is down.
+"""
 
 
 @transaction.atomic

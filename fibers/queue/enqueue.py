@@ -1,10 +1,10 @@
 """Inserts fibers and assigns lane positions; used by services and leases."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import reduce
 from operator import or_
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Max, Q
 from django.db.models.functions import Now
@@ -24,41 +24,53 @@ LANE_GAP = 10
 """Distance of two positions in a lane: a fiber that tidies up after another goes between it and the next."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FiberSpec:
-    """The caller's choices for a new fiber."""
+    """The caller's choices for a new fiber. Errors: `FiberError` for a blank key, lane or scope."""
 
     name: str
     payload: JSONValue
+    _: KW_ONLY
     lane: str | None = None
-    id: str = ""  # the caller's own; empty: a new one
+    fiber_id: str = ""  # the caller's own; empty: a new one
     scope: str | None = None  # what it belongs to
     share: str | None = None  # of how many may run at a time; see `FiberQuerySet.within_share`
-    after_position: int | None = None  # directly behind this one of the lane, before those that wait
+    behind: int | None = None  # the place in the lane that it follows, before those that wait
     owner_id: int | str | None = None
     key: str | None = None
     delay_seconds: float = 0.0
     max_retries: int = 0
-    metadata: JSONValue = field(default_factory=dict)
+    metadata: JSONValue = None
+
+    def __post_init__(self) -> None:
+        """Refuse names of nothing."""
+        for label in ("key", "lane", "scope"):
+            value = getattr(self, label)
+            if value is not None and not value.strip():
+                raise FiberError(f"a fiber's {label} may not be blank")
+
+    def columns(self) -> dict[str, Any]:
+        """The columns that hold what was chosen."""
+        chosen: dict[str, Any] = {name: getattr(self, name) for name in _CHOSEN}
+        return chosen | {
+            "id": self.fiber_id or new_fiber_id(),
+            "metadata": {} if self.metadata is None else self.metadata,
+        }
 
 
+_CHOSEN: Final = tuple(
+    each.name for each in fields(FiberSpec) if each.name not in {"fiber_id", "behind", "delay_seconds", "metadata"}
+)
 _VALUES: Final = (
+    *_CHOSEN,
     "id",
-    "name",
-    "payload",
     "metadata",
-    "owner_id",
-    "lane",
-    "share",
-    "scope",
-    "key",
     "status",
     "reason",
     "fence",
     "worker",
     "attempt",
     "retries",
-    "max_retries",
     "recoveries",
     "progress",
     "recovered_progress",
@@ -103,53 +115,29 @@ def insert_fibers(specs: Sequence[FiberSpec]) -> None:
 
     A few statements for any number of them. Those whose key is taken are left out.
     """
-    rows = [
-        Fiber(
-            name=spec.name,
-            payload=spec.payload,
-            metadata=spec.metadata,
-            owner_id=spec.owner_id,
-            share=spec.share,
-            scope=spec.scope,
-            key=spec.key,
-            max_retries=spec.max_retries,
-            dispatched_at=Now(),
-        )
-        for spec in specs
-    ]
+    rows = [Fiber(**spec.columns(), dispatched_at=Now()) for spec in specs]
     Fiber.objects.bulk_create(rows, ignore_conflicts=True)
     for queue in {queue_of(row.name) for row in rows}:
         dispatch_on_commit([row.pk for row in rows if queue_of(row.name) == queue], queue=queue)
 
 
 def _find_known(spec: FiberSpec) -> Fiber | None:
-    if spec.key is None and not spec.id:
+    if spec.key is None and not spec.fiber_id:
         return None
     same = [Q(key=spec.key)] if spec.key is not None else []
-    same += [Q(pk=spec.id)] if spec.id else []
+    same += [Q(pk=spec.fiber_id)] if spec.fiber_id else []
     known = Fiber.objects.filter(reduce(or_, same)).first()
     if known is not None and known.name != spec.name:
-        raise FiberKeyTaken(f"{spec.key or spec.id!r} belongs to a fiber of {known.name!r}, not of {spec.name!r}")
+        raise FiberKeyTaken(f"{spec.key or spec.fiber_id!r} belongs to a fiber of {known.name!r}, not of {spec.name!r}")
     return known
 
 
 def _insert(spec: FiberSpec) -> Fiber | None:
     """The new row; nothing when another fiber has its key or its place in the lane."""
     delay_seconds = max(spec.delay_seconds, 0.0)
-    values = {
-        "id": spec.id or new_fiber_id(),
-        "name": spec.name,
-        "payload": spec.payload,
-        "metadata": spec.metadata,
-        "owner_id": spec.owner_id,
-        "lane": spec.lane,
-        "share": spec.share,
-        "scope": spec.scope,
-        "key": spec.key,
-        "max_retries": spec.max_retries,
-    }
-    if spec.lane is None or spec.after_position is not None:
-        values["lane_position"] = 0 if spec.lane is None else _position_after(spec.lane, spec.after_position)
+    values = spec.columns()
+    if spec.lane is None or spec.behind is not None:
+        values["lane_position"] = 0 if spec.lane is None else _position_after(spec.lane, spec.behind)
         row = _INSERT.one(values, delay_seconds, delay_seconds)
     else:
         row = _INSERT_LAST.one(values, spec.lane, delay_seconds, delay_seconds)

@@ -403,7 +403,7 @@ def start_sealer(fiber: Fiber, status: FiberStatus, reason: str) -> None:
             name=entry.sealed,
             payload=payload,
             lane=fiber.lane,
-            after_position=fiber.lane_position,
+            behind=fiber.lane_position,
             max_retries=SEALER_RETRIES,
             owner_id=fiber.owner_id,
             key=sealer_key(fiber.pk, fiber.fence),

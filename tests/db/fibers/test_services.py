@@ -164,7 +164,7 @@ def test_what_tidies_up_runs_before_those_that_wait_in_the_lane() -> None:
 def test_a_lane_with_many_that_tidied_up_goes_on_at_its_end() -> None:
     first = services.start_fiber("service.test", 1, lane="a")
     after = first.lane_position
-    made = [insert_fiber(FiberSpec(name="service.test", payload=n, lane="a", after_position=after)) for n in range(11)]
+    made = [insert_fiber(FiberSpec(name="service.test", payload=n, lane="a", behind=after)) for n in range(11)]
     assert [fiber.lane_position for fiber in made] == [*range(11, 20), 20, 30]
 
 

@@ -116,9 +116,7 @@ def test_a_delay_is_kept_by_the_databases_clock(delay: float, is_sent: bool) -> 
 
 def test_the_end_of_a_lane_is_behind_fibers_that_were_squeezed_in() -> None:
     first = insert_fiber(FiberSpec(name="statements.plain", payload=None, lane="y"))
-    between = insert_fiber(
-        FiberSpec(name="statements.plain", payload=None, lane="y", after_position=first.lane_position)
-    )
+    between = insert_fiber(FiberSpec(name="statements.plain", payload=None, lane="y", behind=first.lane_position))
     last = insert_fiber(FiberSpec(name="statements.plain", payload=None, lane="y"))
     assert [each.lane_position for each in (first, between, last)] == [LANE_GAP, LANE_GAP + 1, 2 * LANE_GAP]
 
