@@ -24,7 +24,15 @@ from fibers.execution.recovery import LAPSED
 from fibers.models import EffectEntry, EffectState, Fiber, FiberStep, RunnerCheckpoint, ServedFunction
 from fibers.waits import RESUMED
 from thinkproject.kernel.jsonvalue import JSONObject
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, ReadOnlyInline, moment, moment_text
+from thinkproject.kernel.read_only_admin import (
+    NOTHING,
+    ReadOnlyAdmin,
+    ReadOnlyInline,
+    choice_filter,
+    column,
+    moment,
+    moment_text,
+)
 
 STATUS_WORDS = {
     FiberStatus.PENDING: _("Waiting"),
@@ -53,21 +61,9 @@ REASON_WORDS: Mapping[str, str | Promise] = {
 """Why a fiber stands where it does. Codes of errors are shown as they are."""
 
 
-class StatusFilter(admin.SimpleListFilter):
-    """By status, in the words of the list."""
-
-    title = _("state")
-    parameter_name = "status"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return all words."""
-        return [(status.value, word) for status, word in STATUS_WORDS.items()]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Fiber]) -> QuerySet[Fiber]:
-        """Keep the chosen ones."""
-        return queryset.filter(status=self.value()) if self.value() in set(FiberStatus) else queryset
+StatusFilter = choice_filter(
+    _("state"), "status", {each: (word, Q(status=each)) for each, word in STATUS_WORDS.items()}
+)
 
 
 class NameFilter(admin.SimpleListFilter):
@@ -78,12 +74,10 @@ class NameFilter(admin.SimpleListFilter):
 
     @override
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return the names that this process knows."""
         return [(entry.name, entry.name) for entry in registry.durables()]
 
     @override
     def queryset(self, request: HttpRequest, queryset: QuerySet[Fiber]) -> QuerySet[Fiber]:
-        """Keep the chosen name."""
         chosen = self.value()
         if chosen is None:
             return queryset
@@ -146,15 +140,8 @@ class ServedFunctionAdmin(ReadOnlyAdmin):
             **{f"last_{name}": Subquery(last.values(name)[:1]) for name in ("pk", "status", "finished_at")},
         )
 
-    @admin.display(description=_("waiting"))
-    def waiting(self, row: Any) -> int:
-        """The number of calls that no executor has taken."""
-        return row.pending or 0
-
-    @admin.display(description=_("running"))
-    def under_way(self, row: Any) -> int:
-        """The number of calls that run."""
-        return row.running or 0
+    waiting = column(_("waiting"), lambda row: row.pending or 0)
+    under_way = column(_("running"), lambda row: row.running or 0)
 
     @admin.display(description=_("last ended"))
     def last_ended(self, row: Any) -> str:
@@ -183,10 +170,7 @@ class EffectStateAdmin(ReadOnlyAdmin):
         states: QuerySet[EffectState] = super().get_queryset(request)
         return states.annotate(rows=Subquery(entries.annotate(n=Count("pk")).values("n")))
 
-    @admin.display(description=_("declared here"), boolean=True)
-    def is_here(self, state: EffectState) -> bool:
-        """Whether this process has it in its code."""
-        return find_effect(state.name) is not None
+    is_here = column(_("declared here"), lambda state: find_effect(state.name) is not None, boolean=True)
 
     @admin.display(description=_("rows in it"), ordering="rows")
     def rows(self, state: EffectState) -> int:
@@ -194,15 +178,8 @@ class EffectStateAdmin(ReadOnlyAdmin):
         counted: int | None = state.rows  # type: ignore[attr-defined]  # annotated above
         return counted or 0
 
-    @admin.display(description=_("last look"), ordering="looked_at")
-    def looked(self, state: EffectState) -> str:
-        """When it looked last."""
-        return moment(state.looked_at)
-
-    @admin.display(description=_("next look"), ordering="due_at")
-    def due(self, state: EffectState) -> str:
-        """When the sweep looks again."""
-        return moment(state.due_at)
+    looked = column(_("last look"), lambda state: moment(state.looked_at), ordering="looked_at")
+    due = column(_("next look"), lambda state: moment(state.due_at), ordering="due_at")
 
     @admin.display(description=_("its work"))
     def fibers(self, state: EffectState) -> str:
@@ -275,10 +252,7 @@ class FiberAdmin(ReadOnlyAdmin):
     actions = ("cancel_fibers", "requeue_fibers", "complete_fibers", "dismiss_fibers")
     reason_words: Mapping[str, str | Promise] = REASON_WORDS
 
-    @admin.display(description=_("work"), ordering="name")
-    def work(self, fiber: Fiber) -> str:
-        """The durable function that it runs."""
-        return fiber.name
+    work = column(_("work"), lambda fiber: fiber.name, ordering="name")
 
     @admin.display(description=_("state"), ordering="status")
     def standing(self, fiber: Fiber) -> str:
@@ -309,20 +283,9 @@ class FiberAdmin(ReadOnlyAdmin):
         error = fiber.error if isinstance(fiber.error, dict) else {}
         return f"{error.get('code', '')}: {error.get('message', '')}" if error else NOTHING
 
-    @admin.display(description=_("created"), ordering="created_at")
-    def created(self, fiber: Fiber) -> str:
-        """When it was started."""
-        return moment(fiber.created_at)
-
-    @admin.display(description=_("ended"), ordering="finished_at")
-    def ended(self, fiber: Fiber) -> str:
-        """When it ended."""
-        return moment(fiber.finished_at)
-
-    @admin.display(description=_("waits for"))
-    def waits_for(self, fiber: Fiber) -> str:
-        """The waits of a parked fiber, each with its start."""
-        return waits_text(fiber)
+    created = column(_("created"), lambda fiber: moment(fiber.created_at), ordering="created_at")
+    ended = column(_("ended"), lambda fiber: moment(fiber.finished_at), ordering="finished_at")
+    waits_for = column(_("waits for"), waits_text)
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         """Whether this person may cancel fibers."""

@@ -21,97 +21,65 @@ from thinkproject.kernel.jsonvalue import JSONValue
 class FiberError(ThinkError):
     """Something went wrong in durable execution."""
 
-    code = "fiber_error"
-
 
 class FiberNotFound(FiberError, NotFound):
     """There is no such fiber."""
-
-    code = "fiber_not_found"
 
 
 class LeaseLost(FiberError, Conflict):
     """Another worker runs this fiber now; writes from here do not count."""
 
-    code = "lease_lost"
-
 
 class StepMismatch(FiberError, Conflict):
     """This step has been recorded already."""
-
-    code = "step_mismatch"
 
 
 class UnknownDurable(FiberError, Invalid):
     """No durable function has this name."""
 
-    code = "unknown_durable"
-
 
 class FiberKeyTaken(FiberError, Conflict):
     """The idempotency key belongs to a fiber of another function."""
-
-    code = "fiber_key_taken"
 
 
 class IllegalMove(FiberError, Conflict):
     """A fiber cannot go there from where it stands."""
 
-    code = "illegal_move"
-
 
 class OutsideFiber(FiberError, Conflict):
     """This works inside a running fiber only."""
-
-    code = "outside_fiber"
 
 
 class WakeRejected(FiberError, Conflict):
     """This wake is claimed by another runner, or is over."""
 
-    code = "wake_rejected"
-
 
 class CheckpointRegression(FiberError, Conflict):
     """A runner is further than this checkpoint says."""
-
-    code = "checkpoint_regression"
 
 
 class FiberStopped(FiberError, Conflict):
     """The work was stopped."""
 
-    code = "fiber_stopped"
-
 
 class EffectInvalid(FiberError, Invalid):
     """There can be no such effect of a queryset."""
-
-    code = "effect_invalid"
 
 
 class ScheduleError(ThinkError):
     """Something is wrong with a schedule."""
 
-    code = "schedule_error"
-
 
 class ScheduleInvalid(ScheduleError, Invalid):
     """There can be no such schedule."""
-
-    code = "schedule_invalid"
 
 
 class ScheduleNotFound(ScheduleError, NotFound):
     """There is no such schedule."""
 
-    code = "schedule_not_found"
-
 
 class SchedulesFull(ScheduleError, Conflict):
     """The owner has as many schedules as are allowed."""
-
-    code = "schedules_full"
 
 
 class Failed(FiberError):
@@ -119,8 +87,6 @@ class Failed(FiberError):
 
     `is_final=True` ends the fiber even when retries are left.
     """
-
-    code = "failed"
 
     def __init__(self, error_code: str, message: str, *, is_final: bool = False) -> None:
         super().__init__(message, error_code=error_code)

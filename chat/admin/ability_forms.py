@@ -31,7 +31,6 @@ class JsonText(forms.CharField):
 
     @override
     def clean(self, value: Any) -> Any:
-        """Decode it."""
         text = super().clean(value)
         try:
             found = json.loads(text, parse_constant=_no_constant) if text else []
@@ -106,7 +105,6 @@ class RunForm(forms.Form):
 
     @override
     def clean(self) -> dict[str, Any]:
-        """Decode what is said to be JSON."""
         data = super().clean() or {}
         if data.get("is_json") and "task" in data:
             try:

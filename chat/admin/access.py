@@ -16,7 +16,7 @@ from chat.admin.base import ActionAdmin
 from chat.admin.columns import state
 from chat.models import ApiToken, OAuthGrant
 from sessions_app.admin.confirming import confirmation
-from thinkproject.kernel.read_only_admin import NOTHING, moment
+from thinkproject.kernel.read_only_admin import NOTHING, column, moment
 
 
 @admin.register(ApiToken)
@@ -41,25 +41,10 @@ class ApiTokenAdmin(ActionAdmin):
             return state("skipped", _("Expired"))
         return state("completed", _("Valid"))
 
-    @admin.display(description=_("limited to"))
-    def limited(self, row: ApiToken) -> str:
-        """Name the doors that it opens."""
-        return ", ".join(row.scopes) or NOTHING
-
-    @admin.display(description=_("last used"), ordering="used_at")
-    def used(self, row: ApiToken) -> str:
-        """When it last opened something."""
-        return moment(row.used_at)
-
-    @admin.display(description=_("created"), ordering="created_at")
-    def created(self, row: ApiToken) -> str:
-        """When it was made."""
-        return moment(row.created_at)
-
-    @admin.display(description=_("expires"), ordering="expires_at")
-    def expires(self, row: ApiToken) -> str:
-        """When it ends by itself."""
-        return moment(row.expires_at)
+    limited = column(_("limited to"), lambda row: ", ".join(row.scopes) or NOTHING)
+    used = column(_("last used"), lambda row: moment(row.used_at), ordering="used_at")
+    created = column(_("created"), lambda row: moment(row.created_at), ordering="created_at")
+    expires = column(_("expires"), lambda row: moment(row.expires_at), ordering="expires_at")
 
     @admin.action(description=_("Revoke"), permissions=["manage"])
     def revoke_tokens(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> HttpResponse | None:
@@ -97,15 +82,8 @@ class OAuthGrantAdmin(ActionAdmin):
     ordering = ("-created_at",)
     actions = ("revoke_grants",)
 
-    @admin.display(description=_("program"), ordering="client__name")
-    def program(self, row: OAuthGrant) -> str:
-        """The name that the program gives itself."""
-        return str(row.client)
-
-    @admin.display(description=_("scopes"))
-    def abilities(self, row: OAuthGrant) -> str:
-        """Name what it may do."""
-        return ", ".join(row.scopes)
+    program = column(_("program"), lambda row: str(row.client), ordering="client__name")
+    abilities = column(_("scopes"), lambda row: ", ".join(row.scopes))
 
     @admin.display(description=_("state"))
     def validity(self, row: OAuthGrant) -> str:
@@ -116,15 +94,8 @@ class OAuthGrantAdmin(ActionAdmin):
             return state("skipped", _("Not used"))
         return state("completed", _("Valid"))
 
-    @admin.display(description=_("last used"), ordering="used_at")
-    def used(self, row: OAuthGrant) -> str:
-        """When the program last asked for something."""
-        return moment(row.used_at)
-
-    @admin.display(description=_("created"), ordering="created_at")
-    def created(self, row: OAuthGrant) -> str:
-        """When the person agreed."""
-        return moment(row.created_at)
+    used = column(_("last used"), lambda row: moment(row.used_at), ordering="used_at")
+    created = column(_("created"), lambda row: moment(row.created_at), ordering="created_at")
 
     @admin.action(description=_("End"), permissions=["manage"])
     def revoke_grants(self, request: HttpRequest, queryset: QuerySet[OAuthGrant]) -> HttpResponse | None:

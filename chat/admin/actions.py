@@ -1,10 +1,9 @@
 """Effects of actions in the admin: what happened, what is stuck, and what a person may say about that."""
 
 from collections.abc import Callable
-from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
@@ -13,7 +12,7 @@ from chat.admin.base import ActionAdmin
 from chat.admin.columns import Text, about, linked, noted, of_conversation, shortened, state
 from chat.turns.admission.effects import replay_effect
 from thinkproject.kernel.jsonvalue import dump
-from thinkproject.kernel.read_only_admin import NOTHING, block, moment
+from thinkproject.kernel.read_only_admin import NOTHING, block, choice_filter, column, moment
 from tools_app.actions.ledger import confirm_stuck, release_stuck
 from tools_app.core.action_rules import ActionStatus, UndoStatus
 from tools_app.models import ActionRecord
@@ -35,21 +34,9 @@ RELEASED = "Released by staff: it did not happen."
 CONFIRMED = "Confirmed by staff: it happened. Its own result is not known."
 
 
-class EffectStatusFilter(admin.SimpleListFilter):
-    """Effects by their status, in the words of the list."""
-
-    title = _("state")
-    parameter_name = "status"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return all words."""
-        return [(status.value, EFFECT_WORDS[status][1]) for status in ActionStatus]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset.filter(status=self.value()) if self.value() in set(ActionStatus) else queryset
+EffectStatusFilter = choice_filter(
+    _("state"), "status", {each: (EFFECT_WORDS[each][1], Q(status=each)) for each in ActionStatus}
+)
 
 
 class EffectAdmin(ActionAdmin):
@@ -76,18 +63,13 @@ class EffectAdmin(ActionAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[ActionRecord]:
-        """Add the conversation."""
         rows: QuerySet[ActionRecord] = super().get_queryset(request)
         return rows.annotate(**of_conversation("scope"))
 
-    @admin.display(description=_("action"), ordering="action")
-    def title(self, row: ActionRecord) -> str:
-        """The name of the action, and its key."""
-        return noted(row.action, shortened(row.key, 60))
+    title = column(_("action"), lambda row: noted(row.action, shortened(row.key, 60)), ordering="action")
 
     @override
     def page_title(self, row: ActionRecord) -> str:
-        """The action, and the conversation."""
         return str(_("%(tool)s in “%(title)s”")) % {
             "tool": row.action,
             "title": about(row, reads=vars(row)["reads"]),
@@ -99,40 +81,17 @@ class EffectAdmin(ActionAdmin):
         found = vars(row)
         return linked("think_chat_agentinstance", found["about_id"], about(row, reads=found["reads"]))
 
-    @admin.display(description=_("state"), ordering="status")
-    def standing(self, row: ActionRecord) -> str:
-        """The status, in words."""
-        return state(*EFFECT_WORDS[row.status])
-
-    @admin.display(description=_("begun"), ordering="created_at")
-    def begun(self, row: ActionRecord) -> str:
-        """When it was first begun."""
-        return moment(row.created_at)
-
-    @admin.display(description=_("undo"), ordering="undo")
-    def undoing(self, row: ActionRecord) -> str:
-        """The name of the compensation, and what became of it."""
-        return noted(row.undo, UNDO_WORDS[row.undo_status]) if row.undo else NOTHING
-
-    @admin.display(description=_("turn"))
-    def turn(self, row: ActionRecord) -> str:
-        """Link to the turn that made the call."""
-        return linked("think_chat_turn", row.turn_id, row.turn_id)
-
-    @admin.display(description=_("arguments"))
-    def whole_input(self, row: ActionRecord) -> str:
-        """All of them."""
-        return block(row.input)
-
-    @admin.display(description=_("result"))
-    def whole_output(self, row: ActionRecord) -> str:
-        """All of it."""
-        return NOTHING if row.settled_at is None else block(row.output)
-
-    @admin.display(description=_("result of the undoing"))
-    def whole_undo(self, row: ActionRecord) -> str:
-        """All of it."""
-        return NOTHING if row.undo_output is None else block(dump(row.undo_output))
+    standing = column(_("state"), lambda row: state(*EFFECT_WORDS[row.status]), ordering="status")
+    begun = column(_("begun"), lambda row: moment(row.created_at), ordering="created_at")
+    undoing = column(
+        _("undo"), lambda row: noted(row.undo, UNDO_WORDS[row.undo_status]) if row.undo else NOTHING, ordering="undo"
+    )
+    turn = column(_("turn"), lambda row: linked("think_chat_turn", row.turn_id, row.turn_id))
+    whole_input = column(_("arguments"), lambda row: block(row.input))
+    whole_output = column(_("result"), lambda row: NOTHING if row.settled_at is None else block(row.output))
+    whole_undo = column(
+        _("result of the undoing"), lambda row: NOTHING if row.undo_output is None else block(dump(row.undo_output))
+    )
 
     @admin.action(description=_("Give the result to a call that never got it"), permissions=["manage"])
     def replay(self, request: HttpRequest, queryset: QuerySet[ActionRecord]) -> None:

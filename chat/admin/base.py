@@ -31,7 +31,6 @@ class ActionAdmin(ReadOnlyAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Add what the titles depend on."""
         return with_reader(super().get_queryset(request), request)
 
 
@@ -54,12 +53,10 @@ class AgentFilter(admin.SimpleListFilter):
 
     @override
     def lookups(self, request: HttpRequest, model_admin: Any) -> Sequence[tuple[str, str]]:
-        """Return the agents that are served."""
         return [(info.name, info.title) for info in registry.list_agents()]
 
     @override
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen agent."""
         return queryset if self.value() is None else queryset.filter(**{self.column: self.value()})
 
 

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from chat.admin.base import ActionAdmin
 from chat.admin.durable_streams import OWNER
 from chat.models import FeedHead
-from thinkproject.kernel.read_only_admin import moment
+from thinkproject.kernel.read_only_admin import column, moment
 
 
 @admin.register(FeedHead)
@@ -21,17 +21,6 @@ class FeedHeadAdmin(ActionAdmin):
     fields = ("owner", "is_open", "seq", "floor", "kept", "opened", "used")
     ordering = ("-used_at",)
 
-    @admin.display(description=_("entries kept"))
-    def kept(self, row: FeedHead) -> str:
-        """Count the changes that can be read."""
-        return str(row.seq - row.floor)
-
-    @admin.display(description=_("opened"), ordering="opened_at")
-    def opened(self, row: FeedHead) -> str:
-        """When it was opened last."""
-        return moment(row.opened_at)
-
-    @admin.display(description=_("last used"), ordering="used_at")
-    def used(self, row: FeedHead) -> str:
-        """When it was read last, within the hour."""
-        return moment(row.used_at)
+    kept = column(_("entries kept"), lambda row: str(row.seq - row.floor))
+    opened = column(_("opened"), lambda row: moment(row.opened_at), ordering="opened_at")
+    used = column(_("last used"), lambda row: moment(row.used_at), ordering="used_at")

@@ -18,7 +18,7 @@ from chat.durable_streams.finding import remove_stream
 from chat.durable_streams.waking import MAX_FAILURES
 from chat.models import DurableStream, StreamSubscription
 from sessions_app.admin.confirming import confirmation
-from thinkproject.kernel.read_only_admin import NOTHING, moment
+from thinkproject.kernel.read_only_admin import NOTHING, column, moment
 
 OWNER = f"=owner__{get_user_model().USERNAME_FIELD}"
 
@@ -39,40 +39,19 @@ class DurableStreamAdmin(ActionAdmin):
     ordering = ("-id",)
     actions = ("delete_streams",)
 
-    @admin.display(description=_("path"), ordering="path")
-    def title(self, row: DurableStream) -> str:
-        """The path below its owner."""
-        return shortened(row.path)
-
-    @admin.display(description=_("size"), ordering="kept_bytes")
-    def size(self, row: DurableStream) -> str:
-        """Bytes that count for its owner, in a unit that people read."""
-        return filesizeformat(row.kept_bytes)
-
-    @admin.display(description=_("fork of"))
-    def source(self, row: DurableStream) -> str:
-        """Link to the stream that it was forked from."""
-        return linked("think_chat_durablestream", row.forked_from_id, str(row.forked_from or ""))
-
-    @admin.display(description=_("created"), ordering="created_at")
-    def created(self, row: DurableStream) -> str:
-        """When it was made."""
-        return moment(row.created_at)
-
-    @admin.display(description=_("expires"), ordering="expires_at")
-    def ends(self, row: DurableStream) -> str:
-        """When it ends, if it is not used before."""
-        return NOTHING if row.expires_at is None else moment(row.expires_at)
-
-    @admin.display(description=_("closed"), ordering="closed_at")
-    def closed(self, row: DurableStream) -> str:
-        """When it was closed."""
-        return NOTHING if row.closed_at is None else moment(row.closed_at)
-
-    @admin.display(description=_("deleted"))
-    def deleted(self, row: DurableStream) -> str:
-        """When it was deleted, while forks need its bytes."""
-        return NOTHING if row.deleted_at is None else moment(row.deleted_at)
+    title = column(_("path"), lambda row: shortened(row.path), ordering="path")
+    size = column(_("size"), lambda row: filesizeformat(row.kept_bytes), ordering="kept_bytes")
+    source = column(
+        _("fork of"), lambda row: linked("think_chat_durablestream", row.forked_from_id, str(row.forked_from or ""))
+    )
+    created = column(_("created"), lambda row: moment(row.created_at), ordering="created_at")
+    ends = column(
+        _("expires"), lambda row: NOTHING if row.expires_at is None else moment(row.expires_at), ordering="expires_at"
+    )
+    closed = column(
+        _("closed"), lambda row: NOTHING if row.closed_at is None else moment(row.closed_at), ordering="closed_at"
+    )
+    deleted = column(_("deleted"), lambda row: NOTHING if row.deleted_at is None else moment(row.deleted_at))
 
     @admin.action(description=_("Delete"), permissions=["remove"])
     def delete_streams(self, request: HttpRequest, queryset: QuerySet[DurableStream]) -> HttpResponse | None:
@@ -116,20 +95,9 @@ class StreamSubscriptionAdmin(ActionAdmin):
     ordering = ("-id",)
     actions = ("delete_subscriptions",)
 
-    @admin.display(description=_("sent to"))
-    def host(self, row: StreamSubscription) -> str:
-        """The host of a webhook."""
-        return row.url.split("/")[2] if row.url else NOTHING
-
-    @admin.display(description=_("state"))
-    def condition(self, row: StreamSubscription) -> str:
-        """Say whether its worker is still tried."""
-        return str(_("Given up") if row.failures >= MAX_FAILURES else _("Active"))
-
-    @admin.display(description=_("streams"))
-    def followed(self, row: StreamSubscription) -> str:
-        """Count what it follows."""
-        return str(row.links.count())
+    host = column(_("sent to"), lambda row: row.url.split("/")[2] if row.url else NOTHING)
+    condition = column(_("state"), lambda row: str(_("Given up") if row.failures >= MAX_FAILURES else _("Active")))
+    followed = column(_("streams"), lambda row: str(row.links.count()))
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.admin.columns import linked
 from chat.models import MessageFeedback
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, column, moment
 
 
 @admin.register(MessageFeedback)
@@ -21,17 +21,8 @@ class FeedbackAdmin(ReadOnlyAdmin):
     fields = ("message_id", "is_good", "reason", "user", "conversation", "changed")
     ordering = ("-updated_at", "-id")
 
-    @admin.display(description=_("reason"))
-    def why(self, row: MessageFeedback) -> str:
-        """The reason, or its beginning."""
-        return (row.reason if len(row.reason) <= 120 else f"{row.reason[:120]}…") or NOTHING
-
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: MessageFeedback) -> str:
-        """Link to the conversation."""
-        return linked("think_chat_agentinstance", row.instance_id, row.instance_id)  # a title may quote a message
-
-    @admin.display(description=_("changed"), ordering="updated_at")
-    def changed(self, row: MessageFeedback) -> str:
-        """When it was given, or changed."""
-        return moment(row.updated_at)
+    why = column(_("reason"), lambda row: (row.reason if len(row.reason) <= 120 else f"{row.reason[:120]}…") or NOTHING)
+    conversation = column(
+        _("conversation"), lambda row: linked("think_chat_agentinstance", row.instance_id, row.instance_id)
+    )
+    changed = column(_("changed"), lambda row: moment(row.updated_at), ordering="updated_at")

@@ -1,39 +1,25 @@
 """Files in the admin: whose they are, where they are used, their size. Only their owners are served their bytes."""
 
-from typing import Any
-
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
-from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import linked, shortened, title_of
 from chat.files import attachments
 from chat.models import Attachment
 from sessions_app.admin.confirming import confirmation
-from thinkproject.kernel.read_only_admin import NOTHING, moment
+from thinkproject.kernel.read_only_admin import NOTHING, choice_filter, column, moment
 
-
-class ClaimedFilter(admin.SimpleListFilter):
-    """Files that a message refers to, or not."""
-
-    title = _("use")
-    parameter_name = "claimed"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return both."""
-        return [("1", _("In a message")), ("0", _("Not used"))]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset if self.value() is None else queryset.filter(claimed_at__isnull=self.value() == "0")
+ClaimedFilter = choice_filter(
+    _("use"),
+    "claimed",
+    {"1": (_("In a message"), Q(claimed_at__isnull=False)), "0": (_("Not used"), Q(claimed_at=None))},
+)
 
 
 @admin.register(Attachment)
@@ -52,10 +38,7 @@ class AttachmentAdmin(ActionAdmin):
     ordering = ("-id",)
     actions = ("delete_files",)
 
-    @admin.display(description=_("name"), ordering="name")
-    def title(self, row: Attachment) -> str:
-        """The name that it was sent under."""
-        return shortened(row.name)
+    title = column(_("name"), lambda row: shortened(row.name), ordering="name")
 
     @admin.display(description=_("used in"))
     def used_in(self, row: Attachment) -> str:
@@ -64,15 +47,8 @@ class AttachmentAdmin(ActionAdmin):
             return NOTHING
         return linked("think_chat_agentinstance", row.instance_id, title_of(row.instance, reads=row.reads))  # type: ignore[attr-defined] # annotated
 
-    @admin.display(description=_("size"), ordering="byte_size")
-    def size(self, row: Attachment) -> str:
-        """Its size, in a unit that people read."""
-        return filesizeformat(row.byte_size)
-
-    @admin.display(description=_("sent"), ordering="created_at")
-    def created(self, row: Attachment) -> str:
-        """When it was sent."""
-        return moment(row.created_at)
+    size = column(_("size"), lambda row: filesizeformat(row.byte_size), ordering="byte_size")
+    created = column(_("sent"), lambda row: moment(row.created_at), ordering="created_at")
 
     @admin.action(description=_("Delete with their bytes"), permissions=["remove"])
     def delete_files(self, request: HttpRequest, queryset: QuerySet[Attachment]) -> HttpResponse | None:

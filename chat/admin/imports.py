@@ -16,7 +16,7 @@ from chat.admin.columns import linked, shortened, state
 from chat.conversations.archive_imports import ImportStatus, remove_import, status_of, stop_import
 from chat.models import ArchiveImport
 from sessions_app.admin.confirming import confirmation
-from thinkproject.kernel.read_only_admin import NOTHING, block, moment
+from thinkproject.kernel.read_only_admin import NOTHING, block, column, moment
 
 STATES: Final = {
     ImportStatus.READING: ("running", _("Being read")),
@@ -60,15 +60,8 @@ class ArchiveImportAdmin(ActionAdmin):
         """Read the fibers along, by which the state is known."""
         return super().get_queryset(request).select_related("scan", "run", "owner")
 
-    @admin.display(description=_("name"), ordering="name")
-    def title(self, row: ArchiveImport) -> str:
-        """The name of the file."""
-        return shortened(row.name)
-
-    @admin.display(description=_("state"))
-    def condition(self, row: ArchiveImport) -> str:
-        """Name the state that it is in."""
-        return state(*STATES[status_of(row)])
+    title = column(_("name"), lambda row: shortened(row.name), ordering="name")
+    condition = column(_("state"), lambda row: state(*STATES[status_of(row)]))
 
     @admin.display(description=_("conversations"))
     def conversations(self, row: ArchiveImport) -> str:
@@ -76,35 +69,14 @@ class ArchiveImportAdmin(ActionAdmin):
         total = (row.preview or {}).get("conversation_count")
         return f"{row.seen_count} / {total}" if total is not None else str(row.seen_count)
 
-    @admin.display(description=_("size"), ordering="byte_size")
-    def size(self, row: ArchiveImport) -> str:
-        """Its size, in a unit that people read."""
-        return filesizeformat(row.byte_size)
-
-    @admin.display(description=_("brought"), ordering="created_at")
-    def created(self, row: ArchiveImport) -> str:
-        """Give the moment of the upload."""
-        return moment(row.created_at)
-
-    @admin.display(description=_("found in it"))
-    def found(self, row: ArchiveImport) -> str:
-        """The counts of the preview."""
-        return _counts(row.preview)
-
-    @admin.display(description=_("imported"))
-    def brought(self, row: ArchiveImport) -> str:
-        """The counts of the report."""
-        return _counts(row.report)
-
-    @admin.display(description=_("run that read it"))
-    def reading(self, row: ArchiveImport) -> str:
-        """Link to the fiber of the preview."""
-        return linked("think_fibers_fiber", row.scan_id, row.scan_id or "")
-
-    @admin.display(description=_("run that imported it"))
-    def importing(self, row: ArchiveImport) -> str:
-        """Link to the fiber of the import."""
-        return linked("think_fibers_fiber", row.run_id, row.run_id or "")
+    size = column(_("size"), lambda row: filesizeformat(row.byte_size), ordering="byte_size")
+    created = column(_("brought"), lambda row: moment(row.created_at), ordering="created_at")
+    found = column(_("found in it"), lambda row: _counts(row.preview))
+    brought = column(_("imported"), lambda row: _counts(row.report))
+    reading = column(_("run that read it"), lambda row: linked("think_fibers_fiber", row.scan_id, row.scan_id or ""))
+    importing = column(
+        _("run that imported it"), lambda row: linked("think_fibers_fiber", row.run_id, row.run_id or "")
+    )
 
     @admin.action(description=_("Stop"), permissions=["manage"])
     def stop_imports(self, request: HttpRequest, queryset: QuerySet[ArchiveImport]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
@@ -20,7 +20,7 @@ from chat.models import AgentInstance, AgentMessage
 from chat.turns.inbox.pausing import go_on, pause
 from chat.turns.inbox.sending import Letter, member_of, room_of, send
 from thinkproject.kernel.errors import ThinkError
-from thinkproject.kernel.read_only_admin import NOTHING, moment
+from thinkproject.kernel.read_only_admin import NOTHING, choice_filter, column, moment
 
 if TYPE_CHECKING:
     _Form = forms.ModelForm[AgentMessage]
@@ -28,25 +28,15 @@ else:
     _Form = forms.ModelForm
 
 
-class InboxFilter(admin.SimpleListFilter):
-    """Messages that wait, that a turn has taken, or that are processed."""
-
-    title = _("state")
-    parameter_name = "state"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return all three."""
-        return [("waiting", _("Waits")), ("taken", _("Is being answered")), ("processed", _("Processed"))]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        if self.value() == "processed":
-            return queryset.exclude(processed_at=None)
-        if self.value() in ("waiting", "taken"):
-            return queryset.filter(processed_at=None, turn__isnull=self.value() == "waiting")
-        return queryset
+InboxFilter = choice_filter(
+    _("state"),
+    "state",
+    {
+        "waiting": (_("Waits"), Q(processed_at=None, turn=None)),
+        "taken": (_("Is being answered"), Q(processed_at=None, turn__isnull=False)),
+        "processed": (_("Processed"), Q(processed_at__isnull=False)),
+    },
+)
 
 
 class TargetFilter(AgentFilter):
@@ -118,27 +108,22 @@ class AgentMessageAdmin(ActionAdmin):
 
     @override
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Django's own add permission."""
         return request.user.has_perm("think_chat.add_agentmessage")
 
     @override
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """The form for a new one."""
         return ((None, {"fields": ("room", "target", "text")}),) if obj is None else super().get_fieldsets(request, obj)
 
     @override
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Nothing of a new one."""
         return () if obj is None else super().get_readonly_fields(request, obj)
 
     @override
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The room that a link names."""
         return {"room": request.GET.get("room", "")}
 
     @override
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> AgentMessage:
-        """The row that was sent."""
         sent: AgentMessage = form.sent
         return sent
 
@@ -152,7 +137,6 @@ class AgentMessageAdmin(ActionAdmin):
 
     @override
     def page_title(self, row: Any) -> str:
-        """Both sides."""
         return f"{_name(row.sender)} → {_name(row.target)}"
 
     @admin.display(description=_("message"))
@@ -160,15 +144,8 @@ class AgentMessageAdmin(ActionAdmin):
         """The sender and the agent that it is for."""
         return self.page_title(row)
 
-    @admin.display(description=_("text"))
-    def what(self, row: Any) -> str:
-        """The beginning of it, for those who may read messages."""
-        return shortened(row.content, 40) if row.reads else NOTHING
-
-    @admin.display(description=_("text"))
-    def text(self, row: Any) -> str:
-        """All of it."""
-        return str(row.content) if row.reads else NOTHING
+    what = column(_("text"), lambda row: shortened(row.content, 40) if row.reads else NOTHING)
+    text = column(_("text"), lambda row: str(row.content) if row.reads else NOTHING)
 
     @admin.display(description=_("state"))
     def standing(self, row: AgentMessage) -> str:
@@ -179,25 +156,18 @@ class AgentMessageAdmin(ActionAdmin):
             return state("completed", _("Processed"), str(_("late")) if row.late else "")
         return state("pending", _("Waits")) if row.turn_id is None else state("running", _("Is being answered"))
 
-    @admin.display(description=_("room"))
-    def room_link(self, row: Any) -> str:
-        """Link to the room."""
-        return linked("think_chat_agentinstance", row.room_id, shortened(title_of(row.room, reads=row.reads), 40))
-
-    @admin.display(description=_("sent"), ordering="seq")
-    def sent(self, row: AgentMessage) -> str:
-        """The time."""
-        return moment(row.created_at)
-
-    @admin.display(description=_("turn"))
-    def turn_link(self, row: AgentMessage) -> str:
-        """Link to the turn that has taken it, or has written it."""
-        return linked("think_chat_turn", row.turn_id, row.turn_id) if row.turn_id else NOTHING
-
-    @admin.display(description=_("sent by"))
-    def asked_in_link(self, row: AgentMessage) -> str:
-        """Link to the turn of the sender."""
-        return linked("think_chat_turn", row.asked_in_id, row.asked_in_id) if row.asked_in_id else NOTHING
+    room_link = column(
+        _("room"),
+        lambda row: linked("think_chat_agentinstance", row.room_id, shortened(title_of(row.room, reads=row.reads), 40)),
+    )
+    sent = column(_("sent"), lambda row: moment(row.created_at), ordering="seq")
+    turn_link = column(
+        _("turn"), lambda row: linked("think_chat_turn", row.turn_id, row.turn_id) if row.turn_id else NOTHING
+    )
+    asked_in_link = column(
+        _("sent by"),
+        lambda row: linked("think_chat_turn", row.asked_in_id, row.asked_in_id) if row.asked_in_id else NOTHING,
+    )
 
     @admin.action(description=_("Pause the agents that these are for"), permissions=["manage"])
     def pause_agents(self, request: HttpRequest, rows: QuerySet[AgentMessage]) -> None:

@@ -52,7 +52,6 @@ class PruneForm(forms.Form):
 
     @override
     def clean(self) -> dict[str, Any]:
-        """Build the rule."""
         data = super().clean() or {}
         if not self.errors:
             owner = data["owner"]

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_user_model
-from django.db.models import Exists, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
@@ -34,31 +34,14 @@ from chat.operations.removal import delete_instance
 from sessions_app.admin.confirming import confirmation
 from sessions_app.admin.sessions import ArchivedFilter
 from sessions_app.models import Session
-from thinkproject.kernel.read_only_admin import NOTHING, amount, moment
+from thinkproject.kernel.read_only_admin import NOTHING, amount, choice_filter, column, moment
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
 _USERNAME = get_user_model().USERNAME_FIELD
-
-
-class WaitingFilter(admin.SimpleListFilter):
-    """Conversations in which a person has to decide about a tool call."""
-
-    title = _("decisions")
-    parameter_name = "waiting"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return what can be chosen."""
-        return [("1", ASKED)]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset.filter(Exists(_ASKED)) if self.value() == "1" else queryset
-
-
 _ASKED = ToolCallRecord.objects.filter(scope=OuterRef("pk"), status=CallStatus.ASKED)
+
+WaitingFilter = choice_filter(_("decisions"), "waiting", {"1": (ASKED, Q(Exists(_ASKED)))})
 
 
 @admin.register(AgentInstance)
@@ -103,15 +86,8 @@ class AgentInstanceAdmin(PageAdmin):
         costs = Session.objects.filter(scope=OuterRef("pk")).order_by().values("scope").annotate(all=Sum("cost"))
         return with_newest_turn(rows).annotate(own_cost=Subquery(costs.values("all")), is_asked=Exists(_ASKED))
 
-    @admin.display(description=_("conversation"), ordering="title")
-    def shown_title(self, row: AgentInstance) -> str:
-        """The title; the first words of a message only for those who may read messages."""
-        return title_of(row, reads=vars(row)["reads"])
-
-    @admin.display(description=_("agent"), ordering="agent")
-    def agent_name(self, row: AgentInstance) -> str:
-        """The agent, as people know it."""
-        return agent_title(row.agent)
+    shown_title = column(_("conversation"), lambda row: title_of(row, reads=vars(row)["reads"]), ordering="title")
+    agent_name = column(_("agent"), lambda row: agent_title(row.agent), ordering="agent")
 
     @admin.display(description=_("state"))
     def standing(self, row: AgentInstance) -> str:
@@ -121,15 +97,8 @@ class AgentInstanceAdmin(PageAdmin):
             return NOTHING
         return turn_state(found["turn_status"], found["turn_reason"], found["turn_error"], is_asked=found["is_asked"])
 
-    @admin.display(description=_("requests"), ordering="turn_count")
-    def requests(self, row: AgentInstance) -> str:
-        """The number of its requests: turns, and messages that were added or brought from elsewhere."""
-        return f"{row.turn_count:,}"
-
-    @admin.display(description=_("cost"))
-    def cost(self, row: AgentInstance) -> str:
-        """The cost without sub-agents."""
-        return amount(vars(row)["own_cost"])
+    requests = column(_("requests"), lambda row: f"{row.turn_count:,}", ordering="turn_count")
+    cost = column(_("cost"), lambda row: amount(vars(row)["own_cost"]))
 
     @admin.display(description=_("last active"), ordering="active_at")
     def last_active(self, row: AgentInstance) -> str:
@@ -141,10 +110,9 @@ class AgentInstanceAdmin(PageAdmin):
         )
         return noted(moment(row.active_at), next((word for is_so, word in states if is_so), ""))
 
-    @admin.display(description=_("history"))
-    def session_link(self, row: AgentInstance) -> str:
-        """Link to the current session."""
-        return linked("think_sessions_session", row.session_id, row.session_id or NOTHING)
+    session_link = column(
+        _("history"), lambda row: linked("think_sessions_session", row.session_id, row.session_id or NOTHING)
+    )
 
     @admin.display(description=_("project"))
     def project_link(self, row: AgentInstance) -> str:
@@ -186,7 +154,6 @@ class AgentInstanceAdmin(PageAdmin):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        """Add the pages."""
         pages = (InstancePages(self), AbilityPages(self), ConversationActions(self))
         return [*(url for each in pages for url in each.urls()), *super().get_urls()]
 
@@ -203,5 +170,4 @@ class AgentInstanceAdmin(PageAdmin):
 
     @override
     def page_title(self, row: AgentInstance) -> str:
-        """As in the list."""
-        return self.shown_title(row)
+        return str(self.shown_title(row))

@@ -13,7 +13,7 @@ from chat.admin.columns import linked
 from chat.errors import InvitationNotFound, MemberNotFound
 from chat.members.services import remove_member, withdraw_invitation
 from chat.models import AgentInstance, Invitation, Membership
-from thinkproject.kernel.read_only_admin import moment, moment_text
+from thinkproject.kernel.read_only_admin import column, moment, moment_text
 
 PERSON = f"=user__{get_user_model().USERNAME_FIELD}"
 
@@ -35,20 +35,9 @@ class MembershipAdmin(ActionAdmin):
     ordering = ("-created_at", "-id")
     actions = ("end_memberships",)
 
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: Membership) -> str:
-        """Link to the conversation."""
-        return _conversation(row.instance)
-
-    @admin.display(description=_("created"), ordering="created_at")
-    def created(self, row: Membership) -> str:
-        """When it began."""
-        return moment(row.created_at)
-
-    @admin.display(description=_("ended"), ordering="revoked_at")
-    def ended(self, row: Membership) -> str:
-        """When it ended."""
-        return moment(row.revoked_at)
+    conversation = column(_("conversation"), lambda row: _conversation(row.instance))
+    created = column(_("created"), lambda row: moment(row.created_at), ordering="created_at")
+    ended = column(_("ended"), lambda row: moment(row.revoked_at), ordering="revoked_at")
 
     @admin.action(description=_("End the chosen memberships"), permissions=["manage"])
     def end_memberships(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
@@ -77,15 +66,8 @@ class InvitationAdmin(ActionAdmin):
     ordering = ("-created_at", "-id")
     actions = ("withdraw_invitations",)
 
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: Invitation) -> str:
-        """Link to the conversation."""
-        return _conversation(row.instance)
-
-    @admin.display(description=_("created"), ordering="created_at")
-    def created(self, row: Invitation) -> str:
-        """When it was made."""
-        return moment(row.created_at)
+    conversation = column(_("conversation"), lambda row: _conversation(row.instance))
+    created = column(_("created"), lambda row: moment(row.created_at), ordering="created_at")
 
     @admin.display(description=_("state"))
     def state(self, row: Invitation) -> str:

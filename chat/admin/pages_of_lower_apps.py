@@ -71,7 +71,7 @@ from sessions_app.admin.sessions import MessageAdmin, SessionAdmin, place_of
 from sessions_app.compactions.services import SummaryAuthor
 from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry, Message, Session
 from sessions_app.search.query import SearchHit
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, column, moment
 from tools_app.models import ActionRecord, ToolCallRecord
 
 WORK: dict[str, Text] = {
@@ -127,7 +127,6 @@ class NamedHistories(ReadOnlyAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Add the conversation."""
         return with_reader(super().get_queryset(request).annotate(**of_conversation("session__scope")), request)
 
     def session_name(self, row: Any) -> str:
@@ -136,16 +135,9 @@ class NamedHistories(ReadOnlyAdmin):
         return str(row.session) if shown == NOTHING else shown
 
 
-class NamedBlockAdmin(NamedHistories, BlockAdmin):
-    """Context blocks."""
-
-
-class NamedEntryAdmin(NamedHistories, EntryAdmin):
-    """Context entries."""
-
-
-class NamedChangeAdmin(NamedHistories, ChangeAdmin):
-    """Changes of what models read."""
+def with_conversation(page: type[ReadOnlyAdmin]) -> type[ReadOnlyAdmin]:
+    """A page of the apps below, with the conversation of each row."""
+    return type(page.__name__, (NamedHistories, page), {})
 
 
 class TellingCompactionAdmin(NamedHistories, CompactionAdmin):
@@ -153,12 +145,10 @@ class TellingCompactionAdmin(NamedHistories, CompactionAdmin):
 
     @override
     def conversation_of(self, row: Compaction) -> str:
-        """The conversation's title."""
         return self.session_name(row)
 
     @override
     def reword(self, row: Compaction, summary: str, author: SummaryAuthor) -> None:
-        """Store a summary's new text."""
         instance = _conversation_of(row)
         if instance is None:
             super().reword(row, summary, author)
@@ -167,7 +157,6 @@ class TellingCompactionAdmin(NamedHistories, CompactionAdmin):
 
     @override
     def take_back(self, row: Compaction, author: SummaryAuthor) -> None:
-        """Undo a compaction."""
         instance = _conversation_of(row)
         if instance is None:
             super().take_back(row, author)
@@ -182,7 +171,6 @@ class HistoryAdmin(SessionAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
-        """Add the conversation."""
         rows: QuerySet[Session] = super().get_queryset(request)
         return with_reader(rows.annotate(**of_conversation("scope")), request)
 
@@ -194,7 +182,6 @@ class HistoryAdmin(SessionAdmin):
 
     @override
     def page_title(self, row: Session) -> str:
-        """As in the list."""
         return self.title_of(row)
 
     @admin.display(description=_("agent"))
@@ -205,7 +192,6 @@ class HistoryAdmin(SessionAdmin):
 
     @override
     def conversation_of(self, row: Session) -> str:
-        """Link to the conversation that it belongs to."""
         found = vars(row)
         return linked(
             "think_chat_agentinstance", found["about_id"], about(row, reads=found["reads"]), f"?history={row.pk}"
@@ -217,13 +203,11 @@ class SearchableMessageAdmin(MessageAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
-        """Add the conversation."""
         rows: QuerySet[Message] = super().get_queryset(request)
         return rows.annotate(**of_conversation("session__scope"))
 
     @override
     def title_of(self, row: Message) -> str:
-        """The conversation's title."""
         shown = about(row, reads=True)
         return super().title_of(row) if shown == NOTHING else shown
 
@@ -249,7 +233,6 @@ class WorkFilter(NameFilter):
 
     @override
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return what this process can do."""
         return [(name, WORK.get(name, name)) for name, _name in super().lookups(request, model_admin)]
 
 
@@ -300,12 +283,10 @@ class WorkAdmin(FiberButtons):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fiber]:
-        """Add whether titles may be shown."""
         return with_reader(super().get_queryset(request), request)
 
     @override
     def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """Find the conversations of the page's rows."""
         found = super().get_changelist_instance(request)
         rows = list(found.result_list)
         places = places_of(rows)
@@ -316,23 +297,18 @@ class WorkAdmin(FiberButtons):
 
     @override
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Fiber | None:
-        """Find the conversation of the page's fiber."""
         row: Any = super().get_object(request, object_id, from_field)
         if row is not None:
             row.place = places_of([row])[row.pk]
         return row  # type: ignore[no-any-return] # a model's instance takes further attributes
 
-    @admin.display(description=_("work"), ordering="name")
-    def work(self, row: Fiber) -> str:
-        """Its function, in words where they are known."""
-        return function_title(row.name)
+    work = column(_("work"), lambda row: function_title(row.name), ordering="name")
 
     @override
     def page_title(self, row: Fiber) -> str:
-        """Its function, and the conversation."""
         place: FiberPlace = vars(row)["place"]
         if place.instance is None:
-            return self.work(row)
+            return str(self.work(row))
         return f"{self.work(row)} · {title_of(place.instance, reads=vars(row)['reads'])}"
 
     @admin.display(description=_("turn"))
@@ -371,9 +347,9 @@ def _conversation_of(row: Compaction) -> AgentInstance | None:
 
 for table, page in (
     (Compaction, TellingCompactionAdmin),
-    (ContextBlock, NamedBlockAdmin),
-    (ContextEntry, NamedEntryAdmin),
-    (ContextChange, NamedChangeAdmin),
+    (ContextBlock, with_conversation(BlockAdmin)),
+    (ContextEntry, with_conversation(EntryAdmin)),
+    (ContextChange, with_conversation(ChangeAdmin)),
     (Session, HistoryAdmin),
     (Message, SearchableMessageAdmin),
     (Fiber, WorkAdmin),

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.admin.base import ActionAdmin
 from chat.models import PersonPreferences
-from thinkproject.kernel.read_only_admin import NOTHING, moment
+from thinkproject.kernel.read_only_admin import NOTHING, column, moment
 
 
 @admin.register(PersonPreferences)
@@ -32,7 +32,4 @@ class PersonPreferencesAdmin(ActionAdmin):
             return gettext("all agents")
         return ", ".join(row.read_by) or NOTHING
 
-    @admin.display(description=_("changed"), ordering="updated_at")
-    def changed(self, row: PersonPreferences) -> str:
-        """When the last of them was chosen."""
-        return moment(row.updated_at)
+    changed = column(_("changed"), lambda row: moment(row.updated_at), ordering="updated_at")

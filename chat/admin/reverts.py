@@ -11,6 +11,7 @@ from typing_extensions import override
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import linked, state, title_of
 from chat.models import Revert
+from thinkproject.kernel.read_only_admin import column
 
 
 @admin.register(Revert)
@@ -30,7 +31,6 @@ class RevertAdmin(ActionAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Read along what the columns name."""
         return super().get_queryset(request).select_related("instance", "actor", "redone_by")
 
     @admin.display(description=_("what"))
@@ -40,27 +40,11 @@ class RevertAdmin(ActionAdmin):
             return state("completed", _("Redo"))
         return state("skipped", _("Undo, redone")) if hasattr(row, "redone_by") else state("aborted", _("Undo"))
 
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: Any) -> str:
-        """Link to it."""
-        return linked("think_chat_agentinstance", row.instance_id, title_of(row.instance, reads=row.reads))
-
-    @admin.display(description=_("turn"))
-    def turn(self, row: Revert) -> str:
-        """Link to the first turn that was taken back, which may be gone."""
-        return linked("think_chat_turn", row.turn_id, row.turn_id)
-
-    @admin.display(description=_("files that stayed"), ordering="left_count")
-    def stayed(self, row: Revert) -> int:
-        """The number of files that stayed as they were."""
-        return row.left_count
-
-    @admin.display(description=_("person"))
-    def person(self, row: Revert) -> str:
-        """The one who did it."""
-        return row.actor.get_username() if row.actor is not None else ""
-
-    @admin.display(description=_("redo of"))
-    def redo_of(self, row: Revert) -> str:
-        """Link to the undo that it takes back."""
-        return linked("think_chat_revert", row.redoes_id, row.redoes_id or "")
+    conversation = column(
+        _("conversation"),
+        lambda row: linked("think_chat_agentinstance", row.instance_id, title_of(row.instance, reads=row.reads)),
+    )
+    turn = column(_("turn"), lambda row: linked("think_chat_turn", row.turn_id, row.turn_id))
+    stayed = column(_("files that stayed"), lambda row: row.left_count, ordering="left_count")
+    person = column(_("person"), lambda row: row.actor.get_username() if row.actor is not None else "")
+    redo_of = column(_("redo of"), lambda row: linked("think_chat_revert", row.redoes_id, row.redoes_id or ""))

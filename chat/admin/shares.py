@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import linked
 from chat.models import ShareLink
-from thinkproject.kernel.read_only_admin import moment, moment_text
+from thinkproject.kernel.read_only_admin import column, moment, moment_text
 
 
 @admin.register(ShareLink)
@@ -26,15 +26,10 @@ class ShareLinkAdmin(ActionAdmin):
     ordering = ("-created_at", "-id")
     actions = ("revoke_links",)
 
-    @admin.display(description=_("owner"))
-    def owner(self, row: ShareLink) -> str:
-        """The person who made it."""
-        return str(row.instance.owner)
-
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: ShareLink) -> str:
-        """Link to the conversation."""
-        return linked("think_chat_agentinstance", row.instance_id, row.instance_id)
+    owner = column(_("owner"), lambda row: str(row.instance.owner))
+    conversation = column(
+        _("conversation"), lambda row: linked("think_chat_agentinstance", row.instance_id, row.instance_id)
+    )
 
     @admin.display(description=_("shows"))
     def shows(self, row: ShareLink) -> str:
@@ -42,10 +37,7 @@ class ShareLinkAdmin(ActionAdmin):
         named = ((row.shows_tools, _("tools")), (row.shows_files, _("files")), (row.shows_reasoning, _("thoughts")))
         return ", ".join(str(name) for is_shown, name in named if is_shown) or str(_("words only"))
 
-    @admin.display(description=_("created"), ordering="created_at")
-    def created(self, row: ShareLink) -> str:
-        """When it was made."""
-        return moment(row.created_at)
+    created = column(_("created"), lambda row: moment(row.created_at), ordering="created_at")
 
     @admin.display(description=_("state"))
     def state(self, row: ShareLink) -> str:

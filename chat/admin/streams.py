@@ -11,7 +11,7 @@ from chat.admin.base import ActionAdmin
 from chat.admin.columns import linked, title_from
 from chat.models import StreamSegment, Turn
 from chat.streams.logs.database_log import prune_segments
-from thinkproject.kernel.read_only_admin import moment
+from thinkproject.kernel.read_only_admin import column, moment
 
 
 @admin.register(StreamSegment)
@@ -45,25 +45,10 @@ class StreamSegmentAdmin(ActionAdmin):
             found["about_title"], found["about_name"], is_provisional=found["about_provisional"], reads=found["reads"]
         )
 
-    @admin.display(description=_("turn"))
-    def turn(self, row: StreamSegment) -> str:
-        """Link to the turn."""
-        return linked("think_chat_turn", row.stream, row.stream)
-
-    @admin.display(description=_("records"), ordering="first_offset")
-    def offsets(self, row: StreamSegment) -> str:
-        """First and last offset."""
-        return f"{row.first_offset:,}–{row.last_offset:,}"
-
-    @admin.display(description=_("characters"), ordering="size_chars")
-    def size(self, row: StreamSegment) -> str:
-        """Length of the data."""
-        return f"{int(getattr(row, 'size_chars', 0)):,}"
-
-    @admin.display(description=_("written"), ordering="created_at")
-    def created(self, row: StreamSegment) -> str:
-        """When it was written."""
-        return moment(row.created_at)
+    turn = column(_("turn"), lambda row: linked("think_chat_turn", row.stream, row.stream))
+    offsets = column(_("records"), lambda row: f"{row.first_offset:,}–{row.last_offset:,}", ordering="first_offset")
+    size = column(_("characters"), lambda row: f"{int(getattr(row, 'size_chars', 0)):,}", ordering="size_chars")
+    created = column(_("written"), lambda row: moment(row.created_at), ordering="created_at")
 
     @admin.action(
         description=_("Prune what is past its retention (the selection does not matter)"), permissions=["remove"]

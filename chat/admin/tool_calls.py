@@ -22,7 +22,7 @@ from chat.turns.admission.tool_answers import Reply
 from sessions_app.admin.words import VIA_WORDS, Words, worded
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import dump
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, choice_filter, column, moment
 from tools_app.calls.services import Actor
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ApprovalEvent, ApprovalEventKind, ToolCallRecord
@@ -62,27 +62,12 @@ class EventInline(ReadOnlyInline):
     readonly_fields = fields
     ordering = ("pk",)
 
-    @admin.display(description=_("via"))
-    def came(self, row: ApprovalEvent) -> str:
-        """The way that it came."""
-        return worded(row.via, CAME_WORDS)
+    came = column(_("via"), lambda row: worded(row.via, CAME_WORDS))
 
 
-class CallStatusFilter(admin.SimpleListFilter):
-    """Calls by their status, in the words of the list."""
-
-    title = _("state")
-    parameter_name = "status"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return all words."""
-        return [(status.value, CALL_WORDS[status][1]) for status in CallStatus]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset.filter(status=self.value()) if self.value() in set(CallStatus) else queryset
+CallStatusFilter = choice_filter(
+    _("state"), "status", {each: (CALL_WORDS[each][1], Q(status=each)) for each in CallStatus}
+)
 
 
 class ToolCallAdmin(ActionAdmin):
@@ -114,7 +99,6 @@ class ToolCallAdmin(ActionAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[ToolCallRecord]:
-        """Add the conversation, and who decided last."""
         rows: QuerySet[ToolCallRecord] = super().get_queryset(request)
         decisions = ApprovalEvent.objects.filter(call=OuterRef("pk"), kind__in=_DECISIONS).order_by("-pk")
         by = f"actor__{get_user_model().USERNAME_FIELD}"
@@ -135,14 +119,10 @@ class ToolCallAdmin(ActionAdmin):
         turns = Turn.objects.filter(instance=search_term).values("pk")
         return queryset.filter(Q(turn_id__in=turns) | Q(scope=search_term)), False
 
-    @admin.display(description=_("tool"), ordering="tool_name")
-    def title(self, row: ToolCallRecord) -> str:
-        """The name of the tool, and how its arguments begin."""
-        return noted(row.tool_name, shortened(dump(row.input), 60))
+    title = column(_("tool"), lambda row: noted(row.tool_name, shortened(dump(row.input), 60)), ordering="tool_name")
 
     @override
     def page_title(self, row: ToolCallRecord) -> str:
-        """The tool, and the conversation."""
         return str(_("%(tool)s in “%(title)s”")) % {
             "tool": row.tool_name,
             "title": about(row, reads=vars(row)["reads"]),
@@ -154,10 +134,7 @@ class ToolCallAdmin(ActionAdmin):
         found = vars(row)
         return linked("think_chat_agentinstance", found["about_id"], about(row, reads=found["reads"]))
 
-    @admin.display(description=_("state"), ordering="status")
-    def standing(self, row: ToolCallRecord) -> str:
-        """The status, in words."""
-        return state(*CALL_WORDS[row.status])
+    standing = column(_("state"), lambda row: state(*CALL_WORDS[row.status]), ordering="status")
 
     @admin.display(description=_("decided by"))
     def decided(self, row: ToolCallRecord) -> str:
@@ -167,15 +144,8 @@ class ToolCallAdmin(ActionAdmin):
             return NOTHING
         return str(found["decided_by"] or worded(found["decided_via"], CAME_WORDS))
 
-    @admin.display(description=_("arguments"))
-    def whole_input(self, row: ToolCallRecord) -> str:
-        """All of them."""
-        return block(row.input)
-
-    @admin.display(description=_("result"))
-    def whole_output(self, row: ToolCallRecord) -> str:
-        """All of it."""
-        return NOTHING if row.settled_at is None else block(row.output)
+    whole_input = column(_("arguments"), lambda row: block(row.input))
+    whole_output = column(_("result"), lambda row: NOTHING if row.settled_at is None else block(row.output))
 
     @admin.display(description=_("called"), ordering="created_at")
     def called(self, row: ToolCallRecord) -> str:
@@ -183,15 +153,14 @@ class ToolCallAdmin(ActionAdmin):
         took = str(_("took %(time)s")) % {"time": self.took(row)} if row.settled_at is not None else ""
         return noted(moment(row.created_at), took)
 
-    @admin.display(description=_("took"), ordering="duration_ms")
-    def took(self, row: ToolCallRecord) -> str:
-        """Seconds that it ran."""
-        return NOTHING if row.settled_at is None else str(_("%(seconds).1f s")) % {"seconds": row.duration_ms / 1000}
-
-    @admin.display(description=_("turn"))
-    def turn(self, row: ToolCallRecord) -> str:
-        """Link to the turn."""
-        return linked("think_chat_turn", row.turn_id, row.turn_id)
+    took = column(
+        _("took"),
+        lambda row: (
+            NOTHING if row.settled_at is None else str(_("%(seconds).1f s")) % {"seconds": row.duration_ms / 1000}
+        ),
+        ordering="duration_ms",
+    )
+    turn = column(_("turn"), lambda row: linked("think_chat_turn", row.turn_id, row.turn_id))
 
     @admin.action(description=_("Approve"), permissions=["manage"])
     def approve(self, request: HttpRequest, queryset: QuerySet[ToolCallRecord]) -> None:
@@ -216,7 +185,6 @@ class ToolCallAdmin(ActionAdmin):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        """Add what the buttons of a question do."""
         view = self.admin_site.admin_view(self.act_view)
         return [path("<int:row_id>/act/", view, name="think_tools_toolcallrecord_act"), *super().get_urls()]
 

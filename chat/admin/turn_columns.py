@@ -18,7 +18,7 @@ from chat.turns.state.sent_requests import sent_before
 from fibers.admin import waits_text
 from fibers.models import FiberStep
 from thinkproject.kernel.jsonvalue import JSONValue
-from thinkproject.kernel.read_only_admin import NOTHING, amount, moment
+from thinkproject.kernel.read_only_admin import NOTHING, amount, column, moment
 
 TRIGGER_WORDS: dict[str, Text] = {
     TurnTrigger.SUBMIT: _("A message"),
@@ -44,10 +44,9 @@ class TurnColumns(ActionAdmin):
         title = title_of(turn.instance, reads=turn.reads)  # type: ignore[attr-defined] # annotated
         return str(_("Turn %(position)d of “%(title)s”")) % {"position": turn.position, "title": title}
 
-    @admin.display(description=_("owner, agent"))
-    def people(self, turn: Turn) -> str:
-        """The conversation's owner, and the agent that answers."""
-        return noted(str(turn.instance.owner or NOTHING), agent_title(turn.instance.agent))
+    people = column(
+        _("owner, agent"), lambda turn: noted(str(turn.instance.owner or NOTHING), agent_title(turn.instance.agent))
+    )
 
     @admin.display(description=_("status"), ordering="fiber__status")
     def status(self, turn: Turn) -> str:
@@ -55,10 +54,7 @@ class TurnColumns(ActionAdmin):
         asked = vars(turn)["is_asked"]
         return turn_state(turn.fiber.status, turn.fiber.reason, turn.error_code, is_asked=asked)
 
-    @admin.display(description=_("asked for by"), ordering="trigger")
-    def asked(self, turn: Turn) -> str:
-        """The way it was asked for."""
-        return str(TRIGGER_WORDS[turn.trigger])
+    asked = column(_("asked for by"), lambda turn: str(TRIGGER_WORDS[turn.trigger]), ordering="trigger")
 
     @admin.display(description=_("model"), ordering="model_name")
     def by_model(self, turn: Turn) -> str:
@@ -83,10 +79,7 @@ class TurnColumns(ActionAdmin):
         rest = str(more) % {"reasoning": f"{turn.reasoning_tokens:,}", "cached": f"{turn.cached_tokens:,}"}
         return f"{tokens(turn.input_tokens, turn.output_tokens)}; {rest}"
 
-    @admin.display(description=_("cost"), ordering="cost")
-    def spent(self, turn: Turn) -> str:
-        """The cost."""
-        return amount(turn.cost)
+    spent = column(_("cost"), lambda turn: amount(turn.cost), ordering="cost")
 
     @admin.display(description=_("accepted"), ordering="accepted_at")
     def accepted(self, turn: Turn) -> str:
@@ -94,20 +87,14 @@ class TurnColumns(ActionAdmin):
         took = duration_of(turn)
         return noted(moment(turn.accepted_at), str(_("took %(time)s")) % {"time": took} if took else "")
 
-    @admin.display(description=_("error"))
-    def error(self, turn: Turn) -> str:
-        """Code and text."""
-        return f"{turn.error_code}: {turn.error_text}" if turn.error_code or turn.error_text else NOTHING
-
-    @admin.display(description=_("journal"))
-    def journal(self, turn: Turn) -> str:
-        """Settled steps, without their requests."""
-        return _folds((_step_title(step), _without_request(step)) for step in _steps(turn))
-
-    @admin.display(description=_("waits for"))
-    def waits(self, turn: Turn) -> str:
-        """The waits of a parked turn, each with its start."""
-        return waits_text(turn.fiber)
+    error = column(
+        _("error"),
+        lambda turn: f"{turn.error_code}: {turn.error_text}" if turn.error_code or turn.error_text else NOTHING,
+    )
+    journal = column(
+        _("journal"), lambda turn: _folds((_step_title(step), _without_request(step)) for step in _steps(turn))
+    )
+    waits = column(_("waits for"), lambda turn: waits_text(turn.fiber))
 
     @admin.display(description=_("attempts"))
     def attempts(self, turn: Turn) -> str:
@@ -122,15 +109,8 @@ class TurnColumns(ActionAdmin):
         title = title_of(turn.instance, reads=turn.reads)  # type: ignore[attr-defined] # annotated
         return linked("think_chat_agentinstance", turn.instance_id, title)
 
-    @admin.display(description=_("history"))
-    def history_link(self, turn: Turn) -> str:
-        """Link to the session."""
-        return linked("think_sessions_session", turn.session_id, turn.session_id)
-
-    @admin.display(description=_("fiber"))
-    def fiber_link(self, turn: Turn) -> str:
-        """Link to the fiber."""
-        return linked("think_fibers_fiber", turn.fiber_id, turn.fiber_id)
+    history_link = column(_("history"), lambda turn: linked("think_sessions_session", turn.session_id, turn.session_id))
+    fiber_link = column(_("fiber"), lambda turn: linked("think_fibers_fiber", turn.fiber_id, turn.fiber_id))
 
     @admin.display(description=_("times"))
     def times(self, turn: Turn) -> str:

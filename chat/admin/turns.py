@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -24,46 +24,24 @@ from chat.turns.state.status import FINAL, SKIPPED_REASON, TurnStatus, fiber_sta
 from fibers.core.states import FiberStatus
 from fibers.services import requeue_fiber
 from thinkproject.kernel.errors import ThinkError
+from thinkproject.kernel.read_only_admin import choice_filter
 
 
-class TurnStatusFilter(admin.SimpleListFilter):
-    """Turns by their status, in the words of the list."""
-
-    title = _("status")
-    parameter_name = "status"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return all words."""
-        return [(status.value, STATUS_WORDS[status]) for status in TurnStatus]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        if self.value() not in set(TurnStatus):
-            return queryset
-        status = TurnStatus(str(self.value()))
-        rows = queryset.filter(fiber__status__in=fiber_statuses(status))
-        if status is TurnStatus.SKIPPED:
-            return rows.filter(fiber__reason=SKIPPED_REASON)
-        return rows.exclude(fiber__reason=SKIPPED_REASON) if status is TurnStatus.ABORTED else rows
+def _has_status(status: TurnStatus) -> Q:
+    found = Q(fiber__status__in=fiber_statuses(status))
+    if status is TurnStatus.SKIPPED:
+        return found & Q(fiber__reason=SKIPPED_REASON)
+    return found & ~Q(fiber__reason=SKIPPED_REASON) if status is TurnStatus.ABORTED else found
 
 
-class TriggerFilter(admin.SimpleListFilter):
-    """Turns by what asked for them."""
+TurnStatusFilter = choice_filter(
+    _("status"), "status", {each: (STATUS_WORDS[each], _has_status(each)) for each in TurnStatus}
+)
 
-    title = _("asked for by")
-    parameter_name = "trigger"
 
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return all ways."""
-        return [(key, TRIGGER_WORDS[key]) for key in TurnTrigger.values]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset.filter(trigger=self.value()) if self.value() in TurnTrigger.values else queryset
+TriggerFilter = choice_filter(
+    _("asked for by"), "trigger", {each: (TRIGGER_WORDS[each], Q(trigger=each)) for each in TurnTrigger.values}
+)
 
 
 @admin.register(Turn)

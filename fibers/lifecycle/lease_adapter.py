@@ -36,7 +36,6 @@ class FiberLeaseAdapter(RunnerLifecycleAdapter):
 
     @override
     async def claim_wake(self, wake: Wake, *, signal: asyncio.Event) -> FenceToken:
-        """Take the fiber's lease."""
         claim = await db(leases.claim, wake.id, worker_name())
         if claim is None:
             raise WakeRejected
@@ -50,7 +49,6 @@ class FiberLeaseAdapter(RunnerLifecycleAdapter):
 
     @override
     async def checkpoint(self, wake: Wake, fence: FenceToken, checkpoints: Sequence[Checkpoint]) -> None:
-        """Advance the checkpoints, all or none."""
         await db(_advance, wake, _fence(fence), checkpoints)
 
     @override

@@ -13,7 +13,7 @@ from typing_extensions import override
 from sessions_app.admin.context import is_list
 from sessions_app.admin.words import ACTION_WORDS, SUBJECT_WORDS, VIA_WORDS, Words, worded
 from sessions_app.models import ContextChange
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, column, moment
 
 
 class ViaFilter(admin.SimpleListFilter):
@@ -25,12 +25,10 @@ class ViaFilter(admin.SimpleListFilter):
 
     @override
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return what there is."""
         return list(self.known.items())
 
     @override
     def queryset(self, request: HttpRequest, queryset: QuerySet[ContextChange]) -> QuerySet[ContextChange]:
-        """Keep the chosen one."""
         return queryset if self.value() is None else queryset.filter(**{self.parameter_name: self.value()})
 
 
@@ -71,23 +69,11 @@ class ChangeAdmin(ReadOnlyAdmin):
 
     @override
     def page_title(self, row: ContextChange) -> str:
-        """As in the list."""
         return self.what(row)
 
-    @admin.display(description=_("by"))
-    def by(self, row: ContextChange) -> str:
-        """The person, or what did it."""
-        return str(row.actor or worded(row.via, VIA_WORDS))
-
-    @admin.display(description=_("via"), ordering="via")
-    def came(self, row: ContextChange) -> str:
-        """The way that it came."""
-        return worded(row.via, VIA_WORDS)
-
-    @admin.display(description=_("when"), ordering="created_at")
-    def made(self, row: ContextChange) -> str:
-        """When it was made."""
-        return moment(row.created_at)
+    by = column(_("by"), lambda row: str(row.actor or worded(row.via, VIA_WORDS)))
+    came = column(_("via"), lambda row: worded(row.via, VIA_WORDS), ordering="via")
+    made = column(_("when"), lambda row: moment(row.created_at), ordering="created_at")
 
     @admin.display(description=_("of"))
     def holder(self, row: ContextChange) -> str:
@@ -98,15 +84,8 @@ class ChangeAdmin(ReadOnlyAdmin):
         """The name of a history. The chat gives the conversation's title."""
         return str(row.session)
 
-    @admin.display(description=_("before"))
-    def old(self, row: ContextChange) -> str:
-        """The text that was."""
-        return text_block(row.before)
-
-    @admin.display(description=_("after"))
-    def new(self, row: ContextChange) -> str:
-        """The text that came."""
-        return text_block(row.after)
+    old = column(_("before"), lambda row: text_block(row.before))
+    new = column(_("after"), lambda row: text_block(row.after))
 
 
 def text_block(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.db.models.functions import Substr
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
@@ -31,7 +31,7 @@ from sessions_app.errors import ContextInvalid
 from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import fingerprint
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, choice_filter, column, moment
 
 if TYPE_CHECKING:
     _Form = forms.ModelForm[Any]
@@ -43,38 +43,19 @@ _OWNER = f"=owner__{get_user_model().USERNAME_FIELD}"
 _CHANGED = _("The text has changed since this page was opened. Reload it, then make your change again.")
 
 
-class UndoneFilter(admin.SimpleListFilter):
-    """Summaries that models read, or not any more."""
-
-    title = _("state")
-    parameter_name = "undone"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return both."""
-        return [("0", _("Read")), ("1", _("Undone"))]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset if self.value() is None else queryset.filter(undone_at__isnull=self.value() == "0")
+UndoneFilter = choice_filter(
+    _("state"), "undone", {"0": (_("Read"), Q(undone_at=None)), "1": (_("Undone"), Q(undone_at__isnull=False))}
+)
 
 
-class HolderFilter(admin.SimpleListFilter):
-    """Texts of one conversation, or of a person."""
-
-    title = _("read in")
-    parameter_name = "of"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return both."""
-        return [("person", _("All conversations of a person")), ("session", _("One conversation"))]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset if self.value() is None else queryset.filter(session__isnull=self.value() == "person")
+HolderFilter = choice_filter(
+    _("read in"),
+    "of",
+    {
+        "person": (_("All conversations of a person"), Q(session=None)),
+        "session": (_("One conversation"), Q(session__isnull=False)),
+    },
+)
 
 
 class TextForm(_Form):
@@ -92,7 +73,6 @@ class TextForm(_Form):
 
     @override
     def clean(self) -> dict[str, Any] | None:
-        """Report the services' refusals beside the field."""
         data = super().clean()
         if self.cleaned_data.get("seen") != fingerprint(self.held):
             raise forms.ValidationError(_CHANGED)
@@ -148,7 +128,6 @@ class TextAdmin(ReadOnlyAdmin):
 
     @override
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Django's own permission."""
         return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
 
     @override
@@ -176,7 +155,6 @@ class TextAdmin(ReadOnlyAdmin):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show a service's refusal."""
         try:
             return super().delete_view(request, object_id, extra_context)
         except ThinkError as error:
@@ -187,7 +165,6 @@ class TextAdmin(ReadOnlyAdmin):
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[Any, int], set[str], list[Any]]:
-        """Describe the objects to be deleted."""
         names = [self.name_deleted(row) for row in objs]
         return names, {self.opts.verbose_name_plural: len(names)}, set(), []
 
@@ -212,15 +189,11 @@ class TextAdmin(ReadOnlyAdmin):
         """The name of a history. The chat gives the conversation's title."""
         return str(row.session)
 
-    @admin.display(description=_("read in"))
-    def shared(self, row: Any) -> str:
-        """Whether one conversation has it, or all of a person."""
-        return str(_("All conversations of a person")) if row.session_id is None else str(_("One conversation"))
-
-    @admin.display(description=_("changed"), ordering="updated_at")
-    def updated(self, row: Any) -> str:
-        """When it last changed."""
-        return moment(row.updated_at)
+    shared = column(
+        _("read in"),
+        lambda row: str(_("All conversations of a person")) if row.session_id is None else str(_("One conversation")),
+    )
+    updated = column(_("changed"), lambda row: moment(row.updated_at), ordering="updated_at")
 
     def history_of(self, row: Any, *subjects: str) -> SafeString:
         """The newest changes of a row, as a table that can be read."""
@@ -258,14 +231,10 @@ class CompactionAdmin(TextAdmin):
         rows: QuerySet[Compaction] = super().get_queryset(request)
         return rows.annotate(start=Substr("summary", 1, 200)).defer("summary") if is_list(request) else rows
 
-    @admin.display(description=_("summary"))
-    def beginning(self, row: Compaction) -> str:
-        """The beginning of its text."""
-        return _begun(vars(row).get("start") or "")
+    beginning = column(_("summary"), lambda row: _begun(vars(row).get("start") or ""))
 
     @override
     def page_title(self, row: Compaction) -> str:
-        """The beginning of its text."""
         return _begun(row.summary)
 
     @admin.display(description=_("conversation"))
@@ -290,10 +259,7 @@ class CompactionAdmin(TextAdmin):
         before, after = f"{row.tokens_before:,}", f"{row.tokens_after:,}"
         return str(_("%(before)s before, %(after)s after")) % {"before": before, "after": after}
 
-    @admin.display(description=_("written"), ordering="created_at")
-    def created(self, row: Compaction) -> str:
-        """When it was written."""
-        return moment(row.created_at)
+    created = column(_("written"), lambda row: moment(row.created_at), ordering="created_at")
 
     @admin.display(description=_("read it"))
     def in_session(self, row: Compaction) -> str:
@@ -308,7 +274,6 @@ class CompactionAdmin(TextAdmin):
 
     @override
     def save_model(self, request: HttpRequest, obj: Compaction, form: Any, change: bool) -> None:
-        """Replace the summary."""
         self.reword(obj, form.cleaned_data["summary"], SummaryAuthor(user_id=_user_id(request), via="admin"))
 
     @admin.action(description=_("Undo: models read the messages again"), permissions=["change"])
@@ -372,7 +337,6 @@ class BlockAdmin(TextAdmin):
 
     @override
     def save_model(self, request: HttpRequest, obj: ContextBlock, form: Any, change: bool) -> None:
-        """Write the text, unless it has changed meanwhile."""
         write_text(_holder_of(obj), obj.label, _replacing(form.held, form.cleaned_data["content"]), by=_by(request))
 
     @admin.action(description=_("Delete, and take the texts out of the history"), permissions=["delete"])
@@ -424,10 +388,7 @@ class EntryAdmin(TextAdmin):
     ordering = ("-pk",)
     readonly_fields = ("key", "label", "holder", "updated_at", "history")
 
-    @admin.display(description=_("entry"), ordering="key")
-    def name(self, row: ContextEntry) -> str:
-        """Its title, or its key."""
-        return row.title or row.key
+    name = column(_("entry"), lambda row: row.title or row.key, ordering="key")
 
     fields = ("title", "description", "content", "seen", *readonly_fields)
 
@@ -444,14 +405,12 @@ class EntryAdmin(TextAdmin):
 
     @override
     def save_model(self, request: HttpRequest, obj: ContextEntry, form: Any, change: bool) -> None:
-        """Store the entry under its key."""
         data = form.cleaned_data
         entry = Entry(key=obj.key, content=data["content"], title=data["title"], description=data["description"])
         put_entry(_holder_of(obj), obj.label, entry, by=_by(request))
 
     @override
     def delete_model(self, request: HttpRequest, obj: ContextEntry) -> None:
-        """Forget the entry."""
         delete_entry(_holder_of(obj), obj.label, obj.key, by=_by(request))
 
 

@@ -31,7 +31,15 @@ from sessions_app.errors import CursorInvalid
 from sessions_app.messages import services
 from sessions_app.models import Compaction, ContextBlock, ContextChange, ContextEntry, Message, Session
 from sessions_app.search.query import SearchHit, SearchPage, search, search_everything
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, amount, moment, moment_text
+from thinkproject.kernel.read_only_admin import (
+    NOTHING,
+    ReadOnlyAdmin,
+    amount,
+    choice_filter,
+    column,
+    moment,
+    moment_text,
+)
 
 admin.site.register(Compaction, CompactionAdmin)
 admin.site.register(ContextBlock, BlockAdmin)
@@ -39,21 +47,11 @@ admin.site.register(ContextEntry, EntryAdmin)
 admin.site.register(ContextChange, ChangeAdmin)
 
 
-class ArchivedFilter(admin.SimpleListFilter):
-    """Rows that are archived, or not."""
-
-    title = _("archived")
-    parameter_name = "archived"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return both."""
-        return [("1", _("Archived")), ("0", _("Not archived"))]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset if self.value() is None else queryset.filter(archived_at__isnull=self.value() == "0")
+ArchivedFilter = choice_filter(
+    _("archived"),
+    "archived",
+    {"1": (_("Archived"), Q(archived_at__isnull=False)), "0": (_("Not archived"), Q(archived_at=None))},
+)
 
 
 @admin.register(Session)
@@ -92,7 +90,6 @@ class SessionAdmin(ReadOnlyAdmin):
 
     @override
     def page_title(self, row: Session) -> str:
-        """As in the list."""
         return self.title_of(row)
 
     @admin.display(description=_("conversation"))
@@ -111,25 +108,10 @@ class SessionAdmin(ReadOnlyAdmin):
             return str(_("Archived"))
         return str(_("Pinned")) if row.pinned_at is not None else NOTHING
 
-    @admin.display(description=_("model"), ordering="model_name")
-    def by_model(self, row: Session) -> str:
-        """The model that answered last, without its provider."""
-        return row.model_name.rpartition("/")[2] or NOTHING
-
-    @admin.display(description=_("cost"), ordering="cost")
-    def spent(self, row: Session) -> str:
-        """The cost so far."""
-        return amount(row.cost)
-
-    @admin.display(description=_("created"), ordering="created_at")
-    def created(self, row: Session) -> str:
-        """When it began."""
-        return moment(row.created_at)
-
-    @admin.display(description=_("changed"), ordering="updated_at")
-    def updated(self, row: Session) -> str:
-        """When it last changed."""
-        return moment(row.updated_at)
+    by_model = column(_("model"), lambda row: row.model_name.rpartition("/")[2] or NOTHING, ordering="model_name")
+    spent = column(_("cost"), lambda row: amount(row.cost), ordering="cost")
+    created = column(_("created"), lambda row: moment(row.created_at), ordering="created_at")
+    updated = column(_("changed"), lambda row: moment(row.updated_at), ordering="updated_at")
 
     @admin.display(description=_("forked from"))
     def forked(self, row: Session) -> str:
@@ -140,10 +122,12 @@ class SessionAdmin(ReadOnlyAdmin):
             '<a href="{}">{}</a>', reverse("admin:think_sessions_session_change", args=[row.parent_id]), row.parent_id
         )
 
-    @admin.display(description=_("summaries by themselves"))
-    def compacts_itself(self, row: Session) -> str:
-        """The model and limits chosen for the session."""
-        return str({True: _("On"), False: _("Off"), None: _("As its agent and the site say")}[row.auto_compaction])
+    compacts_itself = column(
+        _("summaries by themselves"),
+        lambda row: str(
+            {True: _("On"), False: _("Off"), None: _("As its agent and the site say")}[row.auto_compaction]
+        ),
+    )
 
     @admin.display(description=_("summary for people"))
     def about(self, row: Session) -> str:
@@ -261,15 +245,8 @@ class MessageAdmin(ReadOnlyAdmin):
     class Media:
         css: ClassVar = {"all": ("think_sessions/admin.css",)}
 
-    @admin.display(description=_("message"))
-    def beginning(self, row: Message) -> str:
-        """The beginning of its text."""
-        return beginning_of(vars(row).get("start") or "") or str(_("Without text"))
-
-    @admin.display(description=_("said by"), ordering="role")
-    def said_by(self, row: Message) -> str:
-        """The side that it is of."""
-        return str(SPEAKERS.get(row.role, row.role))
+    beginning = column(_("message"), lambda row: beginning_of(vars(row).get("start") or "") or str(_("Without text")))
+    said_by = column(_("said by"), lambda row: str(SPEAKERS.get(row.role, row.role)), ordering="role")
 
     @admin.display(description=_("conversation"))
     def conversation(self, row: Message) -> str:
@@ -278,27 +255,17 @@ class MessageAdmin(ReadOnlyAdmin):
 
     @override
     def page_title(self, row: Message) -> str:
-        """The beginning of its text."""
-        return self.beginning(row)
+        return str(self.beginning(row))
 
     def title_of(self, row: Message) -> str:
         """The name of its history. The chat gives the conversation's title."""
         return NOTHING if row.session is None else row.session.name or row.session.pk
 
-    @admin.display(description=_("place"))
-    def placed(self, row: Message) -> str:
-        """Its place in the tree, from 1."""
-        return str(_("Waits for its turn")) if row.placed_at is None else str(row.depth + 1)
-
-    @admin.display(description=_("size"), ordering="byte_size")
-    def size(self, row: Message) -> str:
-        """The size of its JSON."""
-        return filesizeformat(row.byte_size)
-
-    @admin.display(description=_("written"), ordering="created_at")
-    def created(self, row: Message) -> str:
-        """When it was written."""
-        return moment(row.created_at)
+    placed = column(
+        _("place"), lambda row: str(_("Waits for its turn")) if row.placed_at is None else str(row.depth + 1)
+    )
+    size = column(_("size"), lambda row: filesizeformat(row.byte_size), ordering="byte_size")
+    created = column(_("written"), lambda row: moment(row.created_at), ordering="created_at")
 
     @admin.display(description=_("read it"))
     def in_conversation(self, row: Message) -> str:
@@ -328,7 +295,6 @@ class MessageAdmin(ReadOnlyAdmin):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        """Add the search."""
         view = self.admin_site.admin_view(self.search_view)
         return [path("search/", view, name="think_sessions_message_search"), *super().get_urls()]
 

@@ -2,14 +2,14 @@
 
 import functools
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db.models import DateTimeField, Field, Model, QuerySet
+from django.db.models import DateTimeField, Field, Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.formats import date_format
 from django.utils.functional import cached_property
@@ -97,7 +97,6 @@ class ReadOnlyAdmin(ShownValues, _ModelAdmin):
 
     @override
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Call a list by what is in it."""
         title = capfirst(self.opts.verbose_name_plural)
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
@@ -111,7 +110,6 @@ class ReadOnlyAdmin(ShownValues, _ModelAdmin):
         form_url: str = "",
         obj: Any = None,
     ) -> HttpResponse:
-        """Call a page by what it is about."""
         if obj is not None:
             context = {**context, "title": self.page_title(obj), "subtitle": None}
         return super().render_change_form(request, context, add, change, form_url, obj)
@@ -131,7 +129,6 @@ class ReadOnlyAdmin(ShownValues, _ModelAdmin):
 
     @override
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the same of them."""
         return self.with_shown_values(super().get_readonly_fields(request, obj))
 
     @override
@@ -158,12 +155,10 @@ class ReadOnlyInline(ShownValues, _TabularInline):
 
     @override
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show times and JSON in their own form."""
         return self.with_shown_values(super().get_fields(request, obj))
 
     @override
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the same of them."""
         return self.with_shown_values(super().get_readonly_fields(request, obj))
 
     @override
@@ -175,6 +170,37 @@ class ReadOnlyInline(ShownValues, _TabularInline):
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Rows are changed by services, if ever."""
         return False
+
+
+def column(words: Any, show: Callable[[Any], object], **display: Any) -> Any:
+    """A column of a list or field of a page: its title, and how a row shows it. `display`: as for `admin.display`."""
+
+    def shown(_page: object, row: Any) -> object:
+        return show(row)
+
+    return admin.display(shown, description=words, **display)
+
+
+def choice_filter(title: Any, parameter: str, choices: Mapping[str, tuple[Any, Q]]) -> type[admin.SimpleListFilter]:
+    """A filter of a list by what is known beforehand, not by a DISTINCT over the table.
+
+    `choices`: by its value in the address, the words of each and its condition; any other value chooses nothing.
+    """
+
+    class ChoiceFilter(admin.SimpleListFilter):
+        parameter_name = parameter
+
+        @override
+        def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+            return [(str(value), words) for value, (words, _condition) in choices.items()]
+
+        @override
+        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+            chosen = choices.get(self.value() or "")
+            return queryset if chosen is None else queryset.filter(chosen[1])
+
+    ChoiceFilter.title = title
+    return ChoiceFilter
 
 
 def moment(value: datetime | None) -> SafeString | str:

@@ -27,7 +27,6 @@ class FiberButtons(FiberAdmin):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        """Add what the buttons do."""
         view = self.admin_site.admin_view(self.act_view)
         return [path("<str:fiber_id>/act/", view, name="think_fibers_fiber_act"), *super().get_urls()]
 

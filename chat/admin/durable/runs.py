@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
@@ -14,7 +14,7 @@ from chat.admin.columns import Text, agent_title, linked, noted, shortened, stat
 from chat.models import AgentRun
 from chat.sub_agents.views import run_view, with_counts, with_status
 from chat.turns.delegation.stopping import stop_run
-from thinkproject.kernel.read_only_admin import NOTHING, amount, block, moment
+from thinkproject.kernel.read_only_admin import NOTHING, amount, block, choice_filter, column, moment
 
 RUN_WORDS: dict[str, tuple[str, Text]] = {
     "starting": ("pending", _("Waiting to begin")),
@@ -29,22 +29,11 @@ RUN_WORDS: dict[str, tuple[str, Text]] = {
 """Colour and words of each status."""
 
 
-class UnderWayFilter(admin.SimpleListFilter):
-    """Runs that are under way, or that have ended for their parents."""
-
-    title = _("state")
-    parameter_name = "ended"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return both."""
-        return [("no", _("Under way")), ("yes", _("Ended"))]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        value = self.value()
-        return queryset.filter(finished_at__isnull=value == "no") if value in ("no", "yes") else queryset
+UnderWayFilter = choice_filter(
+    _("state"),
+    "ended",
+    {"no": (_("Under way"), Q(finished_at=None)), "yes": (_("Ended"), Q(finished_at__isnull=False))},
+)
 
 
 @admin.register(AgentRun)
@@ -87,14 +76,13 @@ class AgentRunAdmin(ActionAdmin):
 
     @override
     def page_title(self, row: Any) -> str:
-        """The agent and its parent."""
         parts = {"agent": agent_title(row.agent), "title": title_of(row.parent, reads=row.reads)}
         return str(_("%(agent)s for “%(title)s”")) % parts
 
-    @admin.display(description=_("parent"))
-    def parent_link(self, row: Any) -> str:
-        """Link to the conversation that it works for."""
-        return linked("think_chat_agentinstance", row.parent_id, title_of(row.parent, reads=row.reads))
+    parent_link = column(
+        _("parent"),
+        lambda row: linked("think_chat_agentinstance", row.parent_id, title_of(row.parent, reads=row.reads)),
+    )
 
     @admin.display(description=_("child"))
     def child_link(self, row: Any) -> str:
@@ -129,25 +117,16 @@ class AgentRunAdmin(ActionAdmin):
         view = run_view(row)
         return noted(amount(view.cost), str(_("turns: %(count)d")) % {"count": view.turn_count})
 
-    @admin.display(description=_("input"))
-    def whole_input(self, row: AgentRun) -> str:
-        """The beginning of what it was given."""
-        return block(row.input_preview) if row.input_preview is not None and _reads(row) else NOTHING
-
-    @admin.display(description=_("outcome"))
-    def whole_outcome(self, row: AgentRun) -> str:
-        """The result that its parent was given."""
-        return block(row.outcome) if row.outcome is not None and _reads(row) else NOTHING
-
-    @admin.display(description=_("turn of the parent"))
-    def parent_turn_link(self, row: AgentRun) -> str:
-        """Link to the turn whose call started it."""
-        return linked("think_chat_turn", row.parent_turn_id, row.parent_turn_id or "")
-
-    @admin.display(description=_("turn of the child"))
-    def turn_link(self, row: AgentRun) -> str:
-        """Link to the turn in which it works."""
-        return linked("think_chat_turn", row.turn_id, row.turn_id or "")
+    whole_input = column(
+        _("input"), lambda row: block(row.input_preview) if row.input_preview is not None and _reads(row) else NOTHING
+    )
+    whole_outcome = column(
+        _("outcome"), lambda row: block(row.outcome) if row.outcome is not None and _reads(row) else NOTHING
+    )
+    parent_turn_link = column(
+        _("turn of the parent"), lambda row: linked("think_chat_turn", row.parent_turn_id, row.parent_turn_id or "")
+    )
+    turn_link = column(_("turn of the child"), lambda row: linked("think_chat_turn", row.turn_id, row.turn_id or ""))
 
     @admin.action(description=_("Stop"), permissions=["manage"])
     def stop_runs(self, request: HttpRequest, queryset: QuerySet[AgentRun]) -> None:

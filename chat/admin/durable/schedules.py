@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.formats import date_format
@@ -31,7 +31,7 @@ from fibers.errors import ScheduleError
 from fibers.models.schedules import Schedule
 from fibers.schedules import services
 from thinkproject.kernel.languages import translate
-from thinkproject.kernel.read_only_admin import NOTHING, moment
+from thinkproject.kernel.read_only_admin import NOTHING, choice_filter, column, moment
 
 STANDING_WORDS: Final[dict[str, tuple[str, Text]]] = {
     ScheduleStatus.ACTIVE: ("running", _("Active")),
@@ -59,21 +59,9 @@ MAKER_WORDS: Final[dict[str, Text]] = {
 }
 
 
-class StandingFilter(admin.SimpleListFilter):
-    """Schedules by their state, in the words of the list."""
-
-    title = _("state")
-    parameter_name = "status"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return all words."""
-        return [(each.value, STANDING_WORDS[each][1]) for each in ScheduleStatus]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset.filter(status=self.value()) if self.value() in set(ScheduleStatus) else queryset
+StandingFilter = choice_filter(
+    _("state"), "status", {each: (STANDING_WORDS[each][1], Q(status=each)) for each in ScheduleStatus}
+)
 
 
 @admin.register(Schedule)
@@ -95,7 +83,6 @@ class ScheduleAdmin(PageAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Schedule]:
-        """Add the conversation."""
         rows: QuerySet[Schedule] = super().get_queryset(request)
         return rows.annotate(**of_conversation("scope"))
 
@@ -110,7 +97,6 @@ class ScheduleAdmin(PageAdmin):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        """Add the page that edits."""
         view = self.admin_site.admin_view(self.edit_view)
         return [path("<str:schedule_id>/edit/", view, name="think_fibers_schedule_edit"), *super().get_urls()]
 
@@ -118,7 +104,6 @@ class ScheduleAdmin(PageAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Offer to edit what people may edit."""
         row = self.get_object(request, unquote(object_id))
         may_edit = row is not None and self.may_edit(request, row)
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), "may_edit": may_edit})
@@ -146,7 +131,6 @@ class ScheduleAdmin(PageAdmin):
 
     @override
     def page_title(self, row: Any) -> str:
-        """Its title, or what it does."""
         return self.work(row)
 
     @admin.display(description=_("schedule"))
@@ -164,15 +148,8 @@ class ScheduleAdmin(PageAdmin):
         found = vars(row)
         return str(linked("think_chat_agentinstance", found["about_id"], about(row, reads=found["reads"])))
 
-    @admin.display(description=_("state"), ordering="status")
-    def standing(self, row: Schedule) -> str:
-        """The state, with the reason of one that is broken."""
-        return str(state(*STANDING_WORDS[row.status], row.error))
-
-    @admin.display(description=_("times"))
-    def times(self, row: Schedule) -> str:
-        """The kind, its text and its zone."""
-        return str(noted(row.get_kind_display(), f"{row.spec} ({row.zone})"))
+    standing = column(_("state"), lambda row: str(state(*STANDING_WORDS[row.status], row.error)), ordering="status")
+    times = column(_("times"), lambda row: str(noted(row.get_kind_display(), f"{row.spec} ({row.zone})")))
 
     @admin.display(description=_("next five"), ordering="next_at")
     def following(self, row: Schedule) -> str:
@@ -196,10 +173,7 @@ class ScheduleAdmin(PageAdmin):
         shown = [(_went(run), _did(run)) for run in runs_of(row.pk)]
         return str(format_html_join("", "<div>{}</div><div>{}</div>", shown)) or NOTHING
 
-    @admin.display(description=_("created by"))
-    def maker(self, row: Schedule) -> str:
-        """A person, the model, code, or the declaration of its class."""
-        return str(MAKER_WORDS.get(row.created_by, row.created_by))
+    maker = column(_("created by"), lambda row: str(MAKER_WORDS.get(row.created_by, row.created_by)))
 
     @admin.action(description=_("Pause"), permissions=["run"])
     def pause(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> None:

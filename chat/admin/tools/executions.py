@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from django.contrib import admin
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
@@ -12,7 +12,7 @@ from chat.admin.base import ActionAdmin
 from chat.admin.columns import Text, about, linked, noted, shortened, state
 from chat.models import Turn
 from thinkproject.kernel.jsonvalue import dump
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, choice_filter, column, moment
 from tools_app.models import Execution, ExecutionCall
 from tools_app.models.code_runs import ExecutionCallStatus, ExecutionStatus
 
@@ -45,42 +45,17 @@ class ExecutionCallInline(ReadOnlyInline):
     readonly_fields = fields
     ordering = ("ordinal",)
 
-    @admin.display(description=_("state"))
-    def standing(self, row: ExecutionCall) -> str:
-        """The status, in words."""
-        return state(*CALL_WORDS[row.status])
-
-    @admin.display(description=_("arguments"))
-    def arguments(self, row: ExecutionCall) -> str:
-        """Its arguments: those of the decision, where it changed them."""
-        return _beginning(row.input if row.edited_input is None else row.edited_input)
-
-    @admin.display(description=_("result"))
-    def result(self, row: ExecutionCall) -> str:
-        """The answer to the code."""
-        return NOTHING if row.settled_as is None else _beginning(row.output)
-
-    @admin.display(description=_("took"))
-    def took(self, row: ExecutionCall) -> str:
-        """Milliseconds that it ran."""
-        return NOTHING if row.settled_as is None else _milliseconds(row.duration_ms)
+    standing = column(_("state"), lambda row: state(*CALL_WORDS[row.status]))
+    arguments = column(
+        _("arguments"), lambda row: _beginning(row.input if row.edited_input is None else row.edited_input)
+    )
+    result = column(_("result"), lambda row: NOTHING if row.settled_as is None else _beginning(row.output))
+    took = column(_("took"), lambda row: NOTHING if row.settled_as is None else _milliseconds(row.duration_ms))
 
 
-class ExecutionStatusFilter(admin.SimpleListFilter):
-    """Executions by their status, in the words of the list."""
-
-    title = _("state")
-    parameter_name = "status"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return all words."""
-        return [(status.value, EXECUTION_WORDS[status][1]) for status in ExecutionStatus]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset.filter(status=self.value()) if self.value() in set(ExecutionStatus) else queryset
+ExecutionStatusFilter = choice_filter(
+    _("state"), "status", {each: (EXECUTION_WORDS[each][1], Q(status=each)) for each in ExecutionStatus}
+)
 
 
 @admin.register(Execution)
@@ -114,25 +89,16 @@ class ExecutionAdmin(ActionAdmin):
         annotated: QuerySet[Execution] = rows.annotate(**found, about_provisional=provisional)
         return annotated.defer("value", "console", "error")
 
-    @admin.display(description=_("code"))
-    def title(self, row: Execution) -> str:
-        """The beginning of the code."""
-        return shortened(row.code)
+    title = column(_("code"), lambda row: shortened(row.code))
 
     @override
     def page_title(self, row: Any) -> str:
-        """The conversation that it ran for."""
         return str(_("Code in “%(title)s”")) % {"title": about(row, reads=row.reads)}
 
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: Any) -> str:
-        """Link to the conversation."""
-        return linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads))
-
-    @admin.display(description=_("state"), ordering="status")
-    def standing(self, row: Execution) -> str:
-        """The status, in words."""
-        return state(*EXECUTION_WORDS[row.status])
+    conversation = column(
+        _("conversation"), lambda row: linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads))
+    )
+    standing = column(_("state"), lambda row: state(*EXECUTION_WORDS[row.status]), ordering="status")
 
     @admin.display(description=_("begun"), ordering="created_at")
     def began(self, row: Execution) -> str:
@@ -140,30 +106,13 @@ class ExecutionAdmin(ActionAdmin):
         took = str(_("took %(time)s")) % {"time": _milliseconds(row.duration_ms)} if row.ended_at is not None else ""
         return noted(moment(row.created_at), took)
 
-    @admin.display(description=_("turn"))
-    def turn(self, row: Execution) -> str:
-        """Link to the turn."""
-        return linked("think_chat_turn", row.turn_id, row.turn_id)
-
-    @admin.display(description=_("code"))
-    def whole_code(self, row: Execution) -> str:
-        """All of it."""
-        return block(row.code)
-
-    @admin.display(description=_("value"))
-    def whole_value(self, row: Execution) -> str:
-        """The value that the code gave."""
-        return NOTHING if row.ended_at is None else block(row.value)
-
-    @admin.display(description=_("error"))
-    def whole_error(self, row: Execution) -> str:
-        """Why it failed."""
-        return block(row.error) if row.error else NOTHING
-
-    @admin.display(description=_("console"))
-    def whole_console(self, row: Execution) -> str:
-        """The output of the code on its console."""
-        return block("\n".join(_line(each) for each in row.console)) if row.console else NOTHING
+    turn = column(_("turn"), lambda row: linked("think_chat_turn", row.turn_id, row.turn_id))
+    whole_code = column(_("code"), lambda row: block(row.code))
+    whole_value = column(_("value"), lambda row: NOTHING if row.ended_at is None else block(row.value))
+    whole_error = column(_("error"), lambda row: block(row.error) if row.error else NOTHING)
+    whole_console = column(
+        _("console"), lambda row: block("\n".join(_line(each) for each in row.console)) if row.console else NOTHING
+    )
 
 
 def _line(entry: Any) -> str:

@@ -74,7 +74,6 @@ class NewExtensionForm(ExtensionForm):
 
     @override
     def clean(self) -> dict[str, Any]:
-        """Find the user."""
         data = super().clean() or {}
         name = data.get("user")
         if name:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import URLPattern
 from django.utils.html import format_html, format_html_join
@@ -17,7 +17,7 @@ from chat.admin.tools.highlighting import highlighted
 from chat.instances.notifications import notify_conversation
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.languages import translate
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, choice_filter, column, moment
 from tools_app.core.extensions.manifest import parse_manifest, parse_permissions
 from tools_app.core.extensions.permissions import in_words
 from tools_app.core.files.diffs import unified
@@ -76,10 +76,7 @@ class VersionInline(ReadOnlyInline):
 class CallColumns:
     """Columns of recorded calls."""
 
-    @admin.display(description=_("call"))
-    def made(self, row: ExtensionCall) -> str:
-        """The method, with what it was about."""
-        return noted(row.method, shortened(row.subject, 120))
+    made = column(_("call"), lambda row: noted(row.method, shortened(row.subject, 120)))
 
     @admin.display(description=_("outcome"))
     def outcome(self, row: ExtensionCall) -> str:
@@ -88,34 +85,18 @@ class CallColumns:
             return state("aborted", _("Refused"), shortened(row.error, 200))
         return state("error", _("Failed"), shortened(row.error, 200)) if row.error else state("completed", _("Made"))
 
-    @admin.display(description=_("when"), ordering="created_at")
-    def at(self, row: ExtensionCall) -> str:
-        """When it was made."""
-        return moment(row.created_at)
+    at = column(_("when"), lambda row: moment(row.created_at), ordering="created_at")
 
 
-class ExtensionStateFilter(admin.SimpleListFilter):
-    """Extensions by whether they run."""
-
-    title = _("state")
-    parameter_name = "runs"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return all words."""
-        return [("yes", _("Enabled")), ("no", _("Disabled")), ("nowhere", _("Disabled everywhere"))]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        match self.value():
-            case "yes":
-                return queryset.filter(enabled=True, is_banned=False)
-            case "no":
-                return queryset.filter(enabled=False)
-            case "nowhere":
-                return queryset.filter(is_banned=True)
-        return queryset
+ExtensionStateFilter = choice_filter(
+    _("state"),
+    "runs",
+    {
+        "yes": (_("Enabled"), Q(enabled=True, is_banned=False)),
+        "no": (_("Disabled"), Q(enabled=False)),
+        "nowhere": (_("Disabled everywhere"), Q(is_banned=True)),
+    },
+)
 
 
 @admin.register(Extension)
@@ -147,13 +128,9 @@ class ExtensionAdmin(PageAdmin):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        """Add the pages for writing."""
         return [*ExtensionPages(self).urls(), *super().get_urls()]
 
-    @admin.display(description=_("extension"), ordering="name")
-    def title(self, row: Extension) -> str:
-        """Its name and version."""
-        return noted(row.name, str(row.manifest.get("version", "")))
+    title = column(_("extension"), lambda row: noted(row.name, str(row.manifest.get("version", ""))), ordering="name")
 
     @admin.display(description=_("for"))
     def range(self, row: Any) -> str:
@@ -169,10 +146,7 @@ class ExtensionAdmin(PageAdmin):
             return state("error", _("Disabled everywhere"))
         return state("completed", _("Enabled")) if row.enabled else state("aborted", _("Disabled"))
 
-    @admin.display(description=_("may"))
-    def may(self, row: Extension) -> str:
-        """The granted permissions, in words."""
-        return _words(parse_permissions(row.granted), row)
+    may = column(_("may"), lambda row: _words(parse_permissions(row.granted), row))
 
     @admin.display(description=_("asks for"))
     def asked_for(self, row: Extension) -> str:
@@ -180,10 +154,7 @@ class ExtensionAdmin(PageAdmin):
         asked = parse_manifest(row.manifest).permissions
         return NOTHING if asked == parse_permissions(row.granted) else _words(asked, row)
 
-    @admin.display(description=_("description"))
-    def described(self, row: Extension) -> str:
-        """In the words of its manifest."""
-        return row.manifest.get("description") or NOTHING
+    described = column(_("description"), lambda row: row.manifest.get("description") or NOTHING)
 
     @admin.display(description=_("tools"))
     def tools(self, row: Extension) -> str:
@@ -192,20 +163,9 @@ class ExtensionAdmin(PageAdmin):
         lines = ((f"{row.prefix}_{each['name']}", each["description"]) for each in found)
         return format_html_join("", "<div><code>{}</code> {}</div>", lines) if found else NOTHING
 
-    @admin.display(description=_("hooks"))
-    def hooks(self, row: Extension) -> str:
-        """The hooks that it subscribes to."""
-        return ", ".join(row.surface["hooks"]) or NOTHING
-
-    @admin.display(description=_("changed"), ordering="updated_at")
-    def changed(self, row: Extension) -> str:
-        """When it was last changed."""
-        return moment(row.updated_at)
-
-    @admin.display(description=_("source"))
-    def source(self, row: Extension) -> str:
-        """The source that runs."""
-        return highlighted(current_version(row).source)
+    hooks = column(_("hooks"), lambda row: ", ".join(row.surface["hooks"]) or NOTHING)
+    changed = column(_("changed"), lambda row: moment(row.updated_at), ordering="updated_at")
+    source = column(_("source"), lambda row: highlighted(current_version(row).source))
 
     @admin.display(description=_("calls"))
     def calls(self, row: Extension) -> str:
@@ -305,26 +265,23 @@ class ExtensionCallAdmin(CallColumns, ActionAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[ExtensionCall]:
-        """Add the conversation."""
         rows: QuerySet[ExtensionCall] = super().get_queryset(request)
         return rows.annotate(**of_conversation("scope"))
 
-    @admin.display(description=_("extension"), ordering="name")
-    def title(self, row: ExtensionCall) -> str:
-        """Its name, with the tool or hook that ran."""
-        return noted(
+    title = column(
+        _("extension"),
+        lambda row: noted(
             linked("think_tools_extension", row.extension_id, row.name) if row.extension_id else row.name, row.during
-        )
-
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: Any) -> str:
-        """Link to the conversation."""
-        return noted(linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads)), _owner(row))
-
-    @admin.display(description=_("turn"))
-    def turn(self, row: ExtensionCall) -> str:
-        """Link to the turn."""
-        return linked("think_chat_turn", row.turn_id, row.turn_id) if row.turn_id else NOTHING
+        ),
+        ordering="name",
+    )
+    conversation = column(
+        _("conversation"),
+        lambda row: noted(linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads)), _owner(row)),
+    )
+    turn = column(
+        _("turn"), lambda row: linked("think_chat_turn", row.turn_id, row.turn_id) if row.turn_id else NOTHING
+    )
 
 
 @admin.register(BannedSource)
@@ -337,10 +294,7 @@ class BannedSourceAdmin(ActionAdmin):
     fieldsets = ((None, {"fields": ("sha256", "reason", "banned_by", "at")}),)
     actions = ("allow",)
 
-    @admin.display(description=_("when"), ordering="created_at")
-    def at(self, row: BannedSource) -> str:
-        """When it was disabled."""
-        return moment(row.created_at)
+    at = column(_("when"), lambda row: moment(row.created_at), ordering="created_at")
 
     @admin.action(description=_("Let these sources run again"), permissions=["manage"])
     def allow(self, request: HttpRequest, queryset: QuerySet[BannedSource]) -> None:

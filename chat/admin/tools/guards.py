@@ -11,7 +11,7 @@ from typing_extensions import override
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import Text, about, agent_title, linked, noted, of_conversation, state
 from chat.turns.guarding.handed_down import rules_of
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, column, moment
 from tools_app.core.guard.rules import ON, GuardDecision
 from tools_app.models import Guard, GuardEvent
 
@@ -49,19 +49,16 @@ class GuardAdmin(ActionAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Guard]:
-        """Add the conversation."""
         rows: QuerySet[Guard] = super().get_queryset(request)
         return rows.annotate(**of_conversation("scope"))
 
     @override
     def page_title(self, row: Any) -> str:
-        """The conversation."""
         return str(_("Guard of “%(title)s”")) % {"title": about(row, reads=row.reads)}
 
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: Any) -> str:
-        """Link to the conversation."""
-        return linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads))
+    conversation = column(
+        _("conversation"), lambda row: linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads))
+    )
 
     @admin.display(description=_("state"), ordering="decision")
     def standing(self, row: Guard) -> str:
@@ -70,10 +67,7 @@ class GuardAdmin(ActionAdmin):
             return state(*GUARD_WORDS[GuardDecision.NONE if row.decision != GuardDecision.ASK else GuardDecision.ASK])
         return state(*GUARD_WORDS[row.decision])
 
-    @admin.display(description=_("texts"), ordering="seen")
-    def texts(self, row: Guard) -> str:
-        """The count of texts of strangers."""
-        return f"{row.seen:,}"
+    texts = column(_("texts"), lambda row: f"{row.seen:,}", ordering="seen")
 
     @admin.display(description=_("decided by"))
     def decided(self, row: Guard) -> str:
@@ -82,10 +76,7 @@ class GuardAdmin(ActionAdmin):
             return NOTHING
         return noted(NOTHING if row.decided_by is None else row.decided_by.get_username(), moment(row.decided_at))
 
-    @admin.display(description=_("begun"), ordering="created_at")
-    def began(self, row: Guard) -> str:
-        """When the first text came in."""
-        return moment(row.created_at)
+    began = column(_("begun"), lambda row: moment(row.created_at), ordering="created_at")
 
     @admin.display(description=_("weakened by its agent"))
     def relaxed(self, row: Any) -> str:

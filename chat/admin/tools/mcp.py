@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
@@ -21,7 +21,7 @@ from chat.admin.columns import Text, noted, state
 from chat.admin.tools.mcp_pasting import McpPasting
 from chat.mcp_servers.changes import connect_soon
 from thinkproject.kernel.languages import translate
-from thinkproject.kernel.read_only_admin import NOTHING, moment
+from thinkproject.kernel.read_only_admin import NOTHING, choice_filter, column, moment
 from tools_app.core.mcp.servers import McpScope, McpServerSpec, McpState
 from tools_app.errors import McpServerInvalid
 from tools_app.mcp import rows, selectors
@@ -163,40 +163,17 @@ def _is_of_site(server: McpServer | None) -> bool:
     return server is None or server.scope == McpScope.SITE
 
 
-class StateFilter(admin.SimpleListFilter):
-    """Servers by their state, in the words of the list."""
-
-    title = _("state")
-    parameter_name = "state"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return all words."""
-        return [(each.value, STATE_WORDS[each][1]) for each in McpState]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen ones."""
-        return queryset.filter(state=self.value()) if self.value() in set(McpState) else queryset
+StateFilter = choice_filter(_("state"), "state", {each: (STATE_WORDS[each][1], Q(state=each)) for each in McpState})
 
 
 class McpServerColumns:
     """Columns of the list and of the page of a server."""
 
-    @admin.display(description=_("for"))
-    def whose(self, row: McpServer) -> str:
-        """The people who have it."""
-        return str(noted(SCOPE_WORDS[row.scope], "" if row.owner is None else str(row.owner)))
-
-    @admin.display(description=_("way"))
-    def way(self, row: McpServer) -> str:
-        """The URL without its query, or the name of the program."""
-        return selectors.shown_url(row)
-
-    @admin.display(description=_("state"), ordering="state")
-    def standing(self, row: McpServer) -> str:
-        """The state, in words, with the error."""
-        return str(state(*STATE_WORDS[row.state], row.error))
+    whose = column(
+        _("for"), lambda row: str(noted(SCOPE_WORDS[row.scope], "" if row.owner is None else str(row.owner)))
+    )
+    way = column(_("way"), selectors.shown_url)
+    standing = column(_("state"), lambda row: str(state(*STATE_WORDS[row.state], row.error)), ordering="state")
 
     @admin.display(description=_("tools"))
     def offers(self, row: McpServer) -> str:
@@ -206,15 +183,8 @@ class McpServerColumns:
         text = ngettext("%(count)d left out", "%(count)d left out", skipped) % {"count": skipped} if skipped else ""
         return str(noted(str(len(catalogue.get("tools", ()))), text)) if catalogue else NOTHING
 
-    @admin.display(description=_("enabled"), boolean=True, ordering="is_enabled")
-    def enabled(self, row: McpServer) -> bool:
-        """Whether turns have its tools."""
-        return row.is_enabled
-
-    @admin.display(description=_("read"), ordering="listed_at")
-    def listed(self, row: McpServer) -> str:
-        """The time at which its tools were read."""
-        return moment(row.listed_at)
+    enabled = column(_("enabled"), lambda row: row.is_enabled, boolean=True, ordering="is_enabled")
+    listed = column(_("read"), lambda row: moment(row.listed_at), ordering="listed_at")
 
     @admin.display(description=_("stored headers or variables"))
     def secret_names(self, row: McpServer) -> str:
@@ -224,10 +194,9 @@ class McpServerColumns:
         spec = rows.spec_of(row)
         return ", ".join(sorted({*spec.headers, *spec.env}))
 
-    @admin.display(description=_("tools"))
-    def tools(self, row: McpServer) -> str:
-        """The names of its tools."""
-        return ", ".join(tool["name"] for tool in (row.catalogue or {}).get("tools", ())) or NOTHING
+    tools = column(
+        _("tools"), lambda row: ", ".join(tool["name"] for tool in (row.catalogue or {}).get("tools", ())) or NOTHING
+    )
 
     @admin.display(description=_("left out"))
     def left_out(self, row: McpServer) -> str:
@@ -252,12 +221,10 @@ class McpServerAdmin(McpServerColumns, PageAdmin):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        """Django's own, and the page for pasted configurations."""
         return [*McpPasting(self).urls(), *super().get_urls()]
 
     @override
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Django's own add permission."""
         return request.user.has_perm(f"{self.opts.app_label}.add_{self.opts.model_name}")
 
     @override
@@ -267,7 +234,6 @@ class McpServerAdmin(McpServerColumns, PageAdmin):
 
     @override
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Django's own delete permission."""
         return self.has_remove_permission(request)
 
     @override
@@ -301,7 +267,6 @@ class McpServerAdmin(McpServerColumns, PageAdmin):
 
     @override
     def save_model(self, request: HttpRequest, obj: McpServer, form: Any, change: bool) -> None:
-        """Write the declaration, and have a worker connect."""
         if not _is_of_site(obj) and change:
             rows.allow_issuer(obj, form.cleaned_data["allowed_issuer"])
             return
@@ -317,12 +282,10 @@ class McpServerAdmin(McpServerColumns, PageAdmin):
 
     @override
     def delete_model(self, request: HttpRequest, obj: McpServer) -> None:
-        """Remove a server with all sign-ins at it."""
         rows.remove_server(obj)
 
     @override
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[McpServer]) -> None:
-        """Remove servers, each with its notification."""
         for server in queryset:
             rows.remove_server(server)
 

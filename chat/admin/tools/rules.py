@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from chat.admin.columns import about, linked, of_conversation, shortened, state, with_reader
+from thinkproject.kernel.read_only_admin import column
 from tools_app.core.permissions.rules import Permission, RuleAction, checked
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.models import PermissionRule
@@ -63,7 +64,6 @@ class PermissionRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # the sa
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[PermissionRule]:
-        """Add the conversation."""
         rows: QuerySet[PermissionRule] = with_reader(super().get_queryset(request), request)
         return rows.annotate(**of_conversation("scope"))
 
@@ -75,27 +75,14 @@ class PermissionRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # the sa
 
     @override
     def save_model(self, request: HttpRequest, obj: PermissionRule, form: Any, change: bool) -> None:
-        """Note its maker."""
         if not change:
             obj.created_by_id, obj.via = request.user.pk, "admin"
         super().save_model(request, obj, form, change)
 
-    @admin.display(description=_("rule"))
-    def rule(self, row: PermissionRule) -> str:
-        """Its tool and its pattern."""
-        return shortened(row.key if row.pattern == "*" else f"{row.key}: {row.pattern}", 40)
-
-    @admin.display(description=_("a call"), ordering="action")
-    def what(self, row: PermissionRule) -> str:
-        """Say what happens to a call that it matches."""
-        return state(*ACTION_WORDS[RuleAction(row.action)])
-
-    @admin.display(description=_("whose"))
-    def whose(self, row: PermissionRule) -> str:
-        """The agent, or the person, that it is of; nothing for one of the site."""
-        return row.agent or (row.owner.get_username() if row.owner is not None else "")
-
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: Any) -> str:
-        """Link to the conversation that it is for."""
-        return linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads)) if row.scope else ""
+    rule = column(_("rule"), lambda row: shortened(row.key if row.pattern == "*" else f"{row.key}: {row.pattern}", 40))
+    what = column(_("a call"), lambda row: state(*ACTION_WORDS[RuleAction(row.action)]), ordering="action")
+    whose = column(_("whose"), lambda row: row.agent or (row.owner.get_username() if row.owner is not None else ""))
+    conversation = column(
+        _("conversation"),
+        lambda row: linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads)) if row.scope else "",
+    )

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.defaultfilters import filesizeformat
@@ -17,7 +17,7 @@ from chat.admin.base import ActionAdmin
 from chat.admin.columns import about, linked, noted, reads_messages, shortened
 from chat.admin.tools.workspaces import with_conversation
 from chat.files.serving import PiecesResponse, ServedFile, with_safe_headers
-from thinkproject.kernel.read_only_admin import NOTHING, block, moment
+from thinkproject.kernel.read_only_admin import NOTHING, block, choice_filter, column, moment
 from tools_app.core.files.encodings import shown_text
 from tools_app.core.files.media_types import is_inline
 from tools_app.core.files.workspace import EntryKind
@@ -32,21 +32,7 @@ KIND_WORDS: Final = {
 }
 
 
-class KindFilter(admin.SimpleListFilter):
-    """Entries by what they are."""
-
-    title = _("kind")
-    parameter_name = "kind"
-
-    @override
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Return all kinds."""
-        return [(kind.value, word) for kind, word in KIND_WORDS.items()]
-
-    @override
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the chosen one."""
-        return queryset.filter(kind=self.value()) if self.value() in set(EntryKind) else queryset
+KindFilter = choice_filter(_("kind"), "kind", {each: (word, Q(kind=each)) for each, word in KIND_WORDS.items()})
 
 
 @admin.register(WorkspaceEntry)
@@ -71,7 +57,6 @@ class WorkspaceEntryAdmin(ActionAdmin):
 
     @override
     def get_urls(self) -> list[URLPattern]:
-        """Add the bytes of a file."""
         view = self.admin_site.admin_view(self.content_view)
         return [path("<path:object_id>/content/", view, name="think_tools_workspaceentry_content"), *super().get_urls()]
 
@@ -87,14 +72,10 @@ class WorkspaceEntryAdmin(ActionAdmin):
         response["Content-Length"] = str(row.size)
         return with_safe_headers(response, served, is_download=bool(request.GET.get("download")))
 
-    @admin.display(description=_("path"), ordering="path_key")
-    def title(self, row: WorkspaceEntry) -> str:
-        """Its path."""
-        return shortened(row.path)
+    title = column(_("path"), lambda row: shortened(row.path), ordering="path_key")
 
     @override
     def page_title(self, row: WorkspaceEntry) -> str:
-        """Its path."""
         return shortened(row.path)
 
     @admin.display(description=_("used by"))
@@ -105,20 +86,15 @@ class WorkspaceEntryAdmin(ActionAdmin):
         text = name if shown == NOTHING else shown
         return noted(linked("think_tools_storedworkspace", row.workspace_id, text), "" if text == name else name)
 
-    @admin.display(description=_("kind"), ordering="kind")
-    def what(self, row: WorkspaceEntry) -> str:
-        """Its kind, with its media type or its target."""
-        return noted(KIND_WORDS[EntryKind(row.kind)], shortened(row.target or row.media_type, 60))
-
-    @admin.display(description=_("size"), ordering="size")
-    def size_shown(self, row: WorkspaceEntry) -> str:
-        """Its size, in a unit that people read."""
-        return filesizeformat(row.size) if row.kind == EntryKind.FILE else NOTHING
-
-    @admin.display(description=_("changed"), ordering="modified_at")
-    def changed(self, row: WorkspaceEntry) -> str:
-        """When its content was last changed."""
-        return moment(row.modified_at)
+    what = column(
+        _("kind"),
+        lambda row: noted(KIND_WORDS[EntryKind(row.kind)], shortened(row.target or row.media_type, 60)),
+        ordering="kind",
+    )
+    size_shown = column(
+        _("size"), lambda row: filesizeformat(row.size) if row.kind == EntryKind.FILE else NOTHING, ordering="size"
+    )
+    changed = column(_("changed"), lambda row: moment(row.modified_at), ordering="modified_at")
 
     @admin.display(description=_("download"))
     def download(self, row: Any) -> str:

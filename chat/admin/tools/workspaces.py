@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
 from chat.admin.columns import about, linked, noted, of_conversation, with_reader
-from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, moment
+from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, column, moment
 from tools_app.models import StoredWorkspace, WorkspaceAttachment
 
 
@@ -42,14 +42,12 @@ class AttachedInline(ReadOnlyInline):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[WorkspaceAttachment]:
-        """Add the conversation."""
         rows: QuerySet[WorkspaceAttachment] = super().get_queryset(request)
         return with_reader(rows.annotate(**of_conversation("scope")), request)
 
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: Any) -> str:
-        """Link to the conversation."""
-        return linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads))
+    conversation = column(
+        _("conversation"), lambda row: linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads))
+    )
 
 
 @admin.register(StoredWorkspace)
@@ -82,7 +80,6 @@ class WorkspaceAdmin(ActionAdmin):
 
     @override
     def page_title(self, row: Any) -> str:
-        """The conversation, and the workspace's name."""
         shown = about(row, reads=row.reads)
         return str(row.name) if shown == NOTHING else f"{shown} · {row.name}"
 
@@ -95,17 +92,6 @@ class WorkspaceAdmin(ActionAdmin):
             return f"{row.file_count:,}"
         return format_html('<a href="{}?workspace__id__exact={}">{}</a>', url, row.pk, f"{row.file_count:,}")
 
-    @admin.display(description=_("size"), ordering="byte_count")
-    def size(self, row: StoredWorkspace) -> str:
-        """Bytes of all files, in a unit that people read."""
-        return filesizeformat(row.byte_count)
-
-    @admin.display(description=_("large files in storage"))
-    def in_storage(self, row: StoredWorkspace) -> str:
-        """Number of files whose bytes are not in the database."""
-        return f"{row.object_count:,}"
-
-    @admin.display(description=_("changed"), ordering="modified_at")
-    def changed(self, row: StoredWorkspace) -> str:
-        """When something in it was last changed."""
-        return moment(row.modified_at)
+    size = column(_("size"), lambda row: filesizeformat(row.byte_count), ordering="byte_count")
+    in_storage = column(_("large files in storage"), lambda row: f"{row.object_count:,}")
+    changed = column(_("changed"), lambda row: moment(row.modified_at), ordering="modified_at")

@@ -36,7 +36,6 @@ class InProcessAdapter(RunnerLifecycleAdapter):
 
     @override
     async def claim_wake(self, wake: Wake, *, signal: asyncio.Event) -> FenceToken:
-        """Take the wake."""
         claim = self._claims.get(wake.id)
         if wake.id in self._done or (claim is not None and claim.until > time.monotonic()):
             raise WakeRejected
@@ -46,7 +45,6 @@ class InProcessAdapter(RunnerLifecycleAdapter):
 
     @override
     async def heartbeat(self, wake: Wake, fence: FenceToken) -> None:
-        """Renew the claim."""
         claim = self._held(wake, fence)
         claim.until = time.monotonic() + self._lease_seconds
         if claim.is_stopped:
@@ -54,7 +52,6 @@ class InProcessAdapter(RunnerLifecycleAdapter):
 
     @override
     async def checkpoint(self, wake: Wake, fence: FenceToken, checkpoints: Sequence[Checkpoint]) -> None:
-        """Advance the checkpoints."""
         self._held(wake, fence)
         later = [
             each for each in checkpoints if is_later(each.cursor, self.checkpoints.get((wake.runner, each.source)))
@@ -64,7 +61,6 @@ class InProcessAdapter(RunnerLifecycleAdapter):
 
     @override
     async def complete(self, wake: Wake, fence: FenceToken, *, done: bool) -> None:
-        """End the claim."""
         self._held(wake, fence)
         del self._claims[wake.id]
         if done:
