@@ -17,6 +17,7 @@ from chat.errors import FiberInvalid, FiberMethodMissing
 from fibers.core.budget import read_incident
 from fibers.core.states import FiberStatus
 from fibers.models import Fiber, FiberQuerySet, FiberStep
+from thinkproject.kernel.filling import filled
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from thinkproject.kernel.phrases import Phrase
 
@@ -158,24 +159,17 @@ def key_in(instance_id: str, key: str | None) -> str | None:
 
 def inspection_of(row: Fiber, *, accepted: bool = True) -> FiberInspection:
     """Describe a fiber."""
-    return FiberInspection(
+    return filled(
+        FiberInspection,
+        row,
         id=id_of(row.pk, row.payload),
         method=row.payload["method"],
         payload=row.payload["payload"],
         status=FiberStatus(row.status).value,
-        reason=row.reason,
         snapshot=row.stash,
-        result=row.result,
-        error=row.error,
         retry_count=row.retries,
-        max_retries=row.max_retries,
         attempts=row.attempt,
-        metadata=row.metadata,
         idempotency_key=key_in(row.payload["instance_id"], row.key),
-        created_at=row.created_at,
-        started_at=row.started_at,
-        updated_at=row.updated_at,
-        finished_at=row.finished_at,
         accepted=accepted,
     )
 

@@ -19,6 +19,7 @@ from fibers.models import Fiber, FiberStep
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.messages import selectors
 from thinkproject.kernel.consistent_read import consistent_read
+from thinkproject.kernel.filling import filled
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from tools_app.calls.selectors import call_durations
 
@@ -243,32 +244,19 @@ def turn_view(turn: Turn) -> TurnView:
     # The end of a turn that was stopped or failed is stored a moment before its fiber has that status.
     ended, begun = turn.finished_at if status in FINAL else None, turn.started_at
     has_failed = status is TurnStatus.ERROR or bool(turn.error_text)
-    return TurnView(
-        id=turn.id,
-        request_id=turn.request_id,
-        parent_id=turn.parent_id,
-        delivery=turn.delivery,
+    return filled(
+        TurnView,
+        turn,
         answered_by=turn.answered_by_id,
         retry_of=turn.retry_of_id,
         status=status,
-        trigger=turn.trigger,
-        position=turn.position,
-        assistant_id=turn.assistant_id,
         model=turn.model_name,
         model_report=_model_report(turn.model_report),
         end_reason=(turn.model_report or {}).get("ended"),
-        input_tokens=turn.input_tokens,
-        output_tokens=turn.output_tokens,
-        reasoning_tokens=turn.reasoning_tokens,
-        cached_tokens=turn.cached_tokens,
-        cost=turn.cost,
-        step_count=turn.step_count,
-        changed_file_count=turn.changed_file_count,
         duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
         error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,
         waits=_waits(turn.fiber),
         retry=pending_retry(turn.retry) if status is TurnStatus.RUNNING else None,
-        accepted_at=turn.accepted_at,
         started_at=begun,
         finished_at=ended,
     )

@@ -22,6 +22,7 @@ from fibers.models.schedules import Schedule
 from fibers.schedules import services
 from fibers.schedules.services import ScheduleDraft
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.filling import filled
 from thinkproject.kernel.phrases import Phrase
 
 LISTED: Final = 500
@@ -166,22 +167,16 @@ def delete_schedule(schedule: Schedule) -> None:
 def view_of(schedule: Schedule) -> ScheduleView:
     """A row as agents see it."""
     payload = schedule.payload or {}
-    return ScheduleView(
+    return filled(
+        ScheduleView,
+        schedule,
         id=schedule.pk,
         kind=ScheduleKind(schedule.kind),
-        spec=schedule.spec,
-        zone=schedule.zone,
         callback=payload.get("method") or payload.get("callable", ""),
         prompt=payload.get("prompt", ""),
         task=payload.get("task", ""),
         payload=payload.get("payload"),
-        title=schedule.title,
         status=ScheduleStatus(schedule.status),
-        next_at=schedule.next_at,
-        last_at=schedule.last_at,
-        created_at=schedule.created_at,
-        created_by=schedule.created_by,
-        error=schedule.error,
     )
 
 

@@ -6,6 +6,7 @@ from chat.instances.rows import find_instance
 from chat.models import AgentInstance, Turn
 from chat.models.runs import AgentRun
 from fibers.core.states import FiberStatus
+from thinkproject.kernel.filling import filled
 from tools_app.core.tool_calls import OPEN
 from tools_app.models import ToolCallRecord
 
@@ -60,12 +61,4 @@ def run_of(key: InstanceKey, run_id: str) -> AgentRun | None:
 
 def info_of(run: AgentRun) -> AgentRunInfo:
     """Describe a run for code of the parent."""
-    return AgentRunInfo(
-        run_id=run.run_id,
-        agent=run.agent,
-        call_id=run.call_id,
-        is_detached=run.is_detached,
-        display=run.display,
-        outcome=run.outcome,
-        progress=run.progress,
-    )
+    return filled(AgentRunInfo, run)

@@ -29,6 +29,7 @@ from sessions_app.messages.selectors import HISTORY_BYTES, HISTORY_MESSAGES, com
 from sessions_app.messages.writer import writing
 from sessions_app.models import Compaction, CompactionTrigger, ContextChange, Message, Session
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.filling import filled
 from thinkproject.kernel.phrases import Phrase
 
 MAX_SUMMARY_CHARS: Final = 200_000
@@ -325,18 +326,4 @@ def _find(compaction_id: str) -> Compaction:
 
 
 def _view(row: Compaction) -> CompactionView:
-    return CompactionView(
-        id=row.id,
-        session_id=row.session_id,
-        first_id=row.first_id,
-        last_id=row.last_id,
-        summary=row.summary,
-        trigger=row.trigger,
-        model_name=row.model_name,
-        message_count=row.message_count,
-        tokens_before=row.tokens_before,
-        tokens_after=row.tokens_after,
-        created_at=row.created_at,
-        edited_at=row.edited_at,
-        undone_at=row.undone_at,
-    )
+    return filled(CompactionView, row)

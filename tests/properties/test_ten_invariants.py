@@ -24,7 +24,7 @@ from fibers.effects.registered import effects
 from fibers.errors import CheckpointRegression, LeaseLost, WakeRejected
 from fibers.execution.recovery import sweep
 from fibers.lifecycle.drain import drain_until_idle
-from fibers.lifecycle.in_process import InProcessAdapter
+from tests.db.fibers.in_process import InProcessAdapter
 from fibers.lifecycle.lease_adapter import FiberLeaseAdapter
 from fibers.lifecycle.session import RunnerSession, Wake, run_with_lifecycle
 from fibers.models import Fiber

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from django.db.models import Q
 
+from thinkproject.kernel.filling import filled
 from tools_app.core.mcp.catalogue import unaccepted
 from tools_app.core.mcp.servers import McpScope, McpServerView, McpState, McpTransport
 from tools_app.errors import McpServerNotFound
@@ -92,17 +93,15 @@ def view_of(server: McpServer, *, is_signed_in: bool, has_viewer: bool = True) -
     elif state is McpState.AUTHENTICATING:
         state = McpState.READY if server.catalogue is not None else McpState.NOT_CONNECTED
     changed = () if server.is_trusted else unaccepted(catalogue, server.accepted or {})
-    return McpServerView(
+    return filled(
+        McpServerView,
+        server,
         id=server.pk,
-        name=server.name,
         scope=McpScope(server.scope),
         transport=McpTransport(server.transport),
         url=shown_url(server),
         state=state if server.is_enabled else McpState.NOT_CONNECTED,
-        is_enabled=server.is_enabled,
         is_reviewed=server.is_reviewed or server.is_trusted,
-        is_trusted=server.is_trusted,
-        is_declared=server.is_declared,
         auth_url=auth_url,
         error=server.error or None,
         instructions=catalogue.get("instructions") or None,
@@ -112,8 +111,6 @@ def view_of(server: McpServer, *, is_signed_in: bool, has_viewer: bool = True) -
         resources=tuple(catalogue.get("resources", ())),
         skipped=tuple(catalogue.get("skipped", ())),
         unaccepted=changed,
-        client_id=server.client_id,
-        allowed_issuer=server.allowed_issuer,
     )
 
 

@@ -13,6 +13,7 @@ from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.archives import ArchiveOut, ArchivesOut, ArchiveStartIn
 from chat.models import ArchiveImport
+from thinkproject.kernel.filling import filled
 
 router = Router(tags=["conversations"])
 
@@ -63,15 +64,4 @@ def archive_delete(request: HttpRequest, import_id: str) -> object:
 
 
 def _encode(row: ArchiveImport) -> ArchiveOut:
-    return ArchiveOut(
-        id=row.pk,
-        name=row.name,
-        byte_size=row.byte_size,
-        agent=row.agent,
-        status=archive_imports.status_of(row).value,
-        seen_count=row.seen_count,
-        preview=row.preview,
-        report=row.report,
-        error=row.error_text,
-        created_at=row.created_at,
-    )
+    return filled(ArchiveOut, row, id=row.pk, status=archive_imports.status_of(row).value, error=row.error_text)

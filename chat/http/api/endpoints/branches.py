@@ -8,6 +8,7 @@ from chat.http.api.authentication import caller_of
 from chat.http.api.schemas.branches import BranchesOut, BranchNodeOut
 from chat.models import Role
 from chat.reads.branches import BranchView, branches_of
+from thinkproject.kernel.filling import filled
 
 router = Router(tags=["conversations"])
 
@@ -22,13 +23,4 @@ def branch_list(request: HttpRequest, instance_id: str) -> BranchesOut:
 
 def _node(view: BranchView) -> BranchNodeOut:
     node = view.node
-    return BranchNodeOut(
-        id=node.id,
-        parent_id=node.parent_id,
-        role=node.role,
-        text=node.text,
-        model=view.model,
-        created_at=node.created_at,
-        message_count=node.message_count,
-        is_shown=node.is_shown,
-    )
+    return filled(BranchNodeOut, node, model=view.model)

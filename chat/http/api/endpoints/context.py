@@ -158,14 +158,7 @@ def _by(request: HttpRequest) -> ContextActor:
 
 
 def _encode(view: ContextView) -> ContextOut:
-    return ContextOut(
-        blocks=[_block(block) for block in view.blocks],
-        loaded=view.loaded,
-        system_prompt=view.system_prompt,
-        prompt_tokens=view.prompt_tokens,
-        is_kept=view.is_kept,
-        is_outdated=view.is_outdated,
-    )
+    return ContextOut.model_validate(view, from_attributes=True)
 
 
 def _block(block: Block) -> BlockOut:

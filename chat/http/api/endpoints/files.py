@@ -17,6 +17,7 @@ from chat.http.api.error_responses import declares
 from chat.http.api.file_response import file_response, view_response
 from chat.http.api.schemas.common import FileLimitsOut, FileOut, SentFileOut
 from chat.models import Attachment, Role
+from thinkproject.kernel.filling import filled
 
 router = Router(tags=["files"])
 
@@ -90,13 +91,4 @@ def file_delete(request: HttpRequest, file_id: str) -> object:
 
 
 def _encode(row: Attachment, note: str) -> FileOut:
-    return FileOut(
-        id=row.id,
-        url=attachments.url_of(row.id),
-        name=row.name,
-        media_type=row.media_type,
-        byte_size=row.byte_size,
-        sha256=row.sha256,
-        created_at=row.created_at,
-        note=note,
-    )
+    return filled(FileOut, row, url=attachments.url_of(row.id), note=note)

@@ -22,6 +22,7 @@ from chat.push import devices
 from chat.push.choices import change_choices, choices_of
 from chat.push.keys import public_key
 from chat.push.starting import start_push
+from thinkproject.kernel.filling import filled
 from thinkproject.kernel.phrases import Phrase
 from thinkproject.kernel.zones import is_zone
 from tools_app.fetching.errors import FetchFailed
@@ -100,14 +101,7 @@ def device_test(request: HttpRequest, device_id: str) -> object:
 
 
 def _choices(row: NoticeChoices) -> NoticeChoicesOut:
-    return NoticeChoicesOut(
-        decision=row.decision,
-        answer=row.answer,
-        schedule=row.schedule,
-        quiet_from=row.quiet_from,
-        quiet_until=row.quiet_until,
-        zone=row.zone,
-    )
+    return filled(NoticeChoicesOut, row)
 
 
 def _device(row: PushDevice) -> PushDeviceOut:

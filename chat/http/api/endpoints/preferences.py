@@ -11,6 +11,7 @@ from chat.http.preference_cookies import write_cookies
 from chat.models import PersonPreferences
 from chat.people.preferences import MAX_INSTRUCTION_TOKENS, change_preferences, preferences_of
 from sessions_app.core.compaction.tokens import estimate_text
+from thinkproject.kernel.filling import filled
 
 router = Router(tags=["you"])
 
@@ -31,18 +32,12 @@ def preferences_change(request: HttpRequest, response: HttpResponse, data: Prefe
 
 
 def _shown(row: PersonPreferences) -> PreferencesOut:
-    return PreferencesOut(
-        name=row.name,
-        language=row.language,
-        zone=row.zone,
-        theme=row.theme,
-        text_size=row.text_size,
-        about_me=row.about_me,
+    return filled(
+        PreferencesOut,
+        row,
         about_me_tokens=estimate_text(row.about_me),
-        how_to_answer=row.how_to_answer,
         how_to_answer_tokens=estimate_text(row.how_to_answer),
         max_tokens=MAX_INSTRUCTION_TOKENS,
-        read_by=row.read_by,
         languages=[LanguageOut(code=code, name=_own_name(code, name)) for code, name in settings.LANGUAGES],
     )
 

@@ -1,5 +1,6 @@
 """API operation on what is at work for a person, over all conversations. Each kind has its own operations."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from django.http import HttpRequest
@@ -26,18 +27,5 @@ def work_list(request: HttpRequest, section: SectionName = "now", cursor: Cursor
 
 
 def _shown(item: work.WorkItem) -> WorkItemOut:
-    return WorkItemOut(
-        kind=item.kind,
-        id=item.id,
-        instance_id=item.instance_id,
-        title=item.title,
-        agent=item.agent,
-        name=item.name,
-        status=item.status,
-        since=item.since,
-        ended_at=item.ended_at,
-        next_at=item.next_at,
-        last_run=None if item.last_run is None else run_out(item.last_run),
-        error=item.error,
-        verbs=item.verbs,
-    )
+    last_run = None if item.last_run is None else run_out(item.last_run)
+    return WorkItemOut(**{**asdict(item), "last_run": last_run})

@@ -5,8 +5,12 @@ from typing import Annotated, Literal
 
 from ninja import Field, Schema
 
+from chat.conversations.abilities import SkillView
+from chat.conversations.offers import OfferedTool
 from chat.http.api.schemas.common import Id, Input, Name
+from chat.http.api.schemas.from_values import shows
 from chat.http.api.schemas.models import AgentOut
+from chat.reads.declarations import Method
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
@@ -37,13 +41,9 @@ class MethodOut(Schema):
     items: list[JSONValue] | None
 
 
+@shows(Method)
 class MethodInfoOut(Schema):
     """A method that clients may call. `signature`: its parameters as its class declares them."""
-
-    name: str
-    signature: str
-    description: str
-    is_streaming: bool
 
 
 class AgentDetailOut(AgentOut):
@@ -63,13 +63,9 @@ class AgentDetailOut(AgentOut):
     tool_names: list[str] | None
 
 
+@shows(OfferedTool)
 class OfferedToolOut(Schema):
     """A tool of an agent class. `title`: for people, empty where it has none. `asks`: its calls may ask a person."""
-
-    name: str
-    title: str
-    asks: bool
-    changes: bool
 
 
 class OffersOut(Schema):
@@ -95,12 +91,9 @@ class RunIn(Input):
     display: JSONObject | None = None
 
 
+@shows(SkillView)
 class SkillOut(Schema):
     """A skill that the agent can read. `fault`: why it cannot."""
-
-    name: str
-    description: str
-    fault: str
 
 
 class ExecutionOut(Schema):

@@ -7,7 +7,9 @@ from ninja import Schema
 from pydantic import Field, StringConstraints
 
 from chat.http.api.schemas.common import Input
+from chat.http.api.schemas.from_values import shows
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from tools_app.core.questions import Offer
 
 
 class SourceOut(Schema):
@@ -17,12 +19,9 @@ class SourceOut(Schema):
     source: str
 
 
+@shows(Offer)
 class OfferOut(Schema):
     """A rule that an approval for always adds: the tool, and its calls. `here_only`: for no other conversation."""
-
-    key: str
-    pattern: str
-    here_only: bool
 
 
 class OptionOut(Schema):

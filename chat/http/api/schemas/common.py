@@ -1,22 +1,23 @@
 """Request and response schemas of the API, parsed at the edge; inside the product are dataclasses."""
 
 from datetime import datetime
-from decimal import Decimal
 from typing import Annotated, Literal
 
 from ninja import Field, Schema
-from pydantic import ConfigDict, PlainSerializer, StringConstraints
+from pydantic import ConfigDict, StringConstraints
 
+from chat.agent.values.turns import Submission
+from chat.conversations.list import InstanceSummary
 from chat.core.model.chosen_model import MAX_EFFORT, MAX_NAME, MAX_OUTPUT_TOKENS, MAX_TEMPERATURE
+from chat.http.api.schemas.from_values import Amount, shows
 from chat.http.api.schemas.marks import OriginOut, UndoneMarkOut
-from chat.models import Role
+from chat.instances.config import ConfigView
+from chat.reads.activity import Activity
+from chat.reads.transcripts import AnswerTotals, TurnStepView, TurnView
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00]+$")]
-
-Amount = Annotated[Decimal, PlainSerializer(lambda value: f"{value.normalize():f}", return_type=str)]
-"""An exact amount, as a text: `"0.0056"`."""
 
 Text = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
 Title = Annotated[str, StringConstraints(max_length=100, pattern=r"^[^\x00]*$")]
@@ -105,6 +106,7 @@ class RetryOut(Schema):
     retry_at: datetime
 
 
+@shows(InstanceSummary)
 class InstanceOut(Schema):
     """A conversation in the list. `is_read_only`: its agent is gone, so it can be read and not continued.
 
@@ -120,33 +122,10 @@ class InstanceOut(Schema):
     `parent_id` is the one right above it.
     """
 
-    id: str
-    role: Role
-    is_shared: bool
-    agent: str
-    name: str
-    path: str
-    parent_id: str | None
-    title: str
-    active_at: datetime
-    created_at: datetime
-    pinned_at: datetime | None
-    archived_at: datetime | None
-    temporary: bool
-    session_id: str | None
-    keeps_sessions: bool
-    is_running: bool
     retry: RetryOut | None
-    waiting_count: int
-    guard: str
-    plans: bool
     undone: UndoneMarkOut | None
-    has_failed: bool
-    is_unread: bool
-    is_read_only: bool
     forked_from: OriginOut | None
     model_choice: ModelChoice | None
-    project_id: str | None
 
 
 class InstancePageOut(Schema):
@@ -198,6 +177,7 @@ class ModelReportOut(Schema):
     switches: list[ModelSwitchOut]
 
 
+@shows(TurnView)
 class TurnOut(Schema):
     """A turn: one request and its answer. Units: `duration_ms` from start to end.
 
@@ -211,33 +191,9 @@ class TurnOut(Schema):
     the answer is over although its model wanted to call tools: `step_limit` (of `max_steps`) or `stop_condition`.
     """
 
-    id: str
-    request_id: str
-    parent_id: str | None
-    status: str
-    delivery: str
-    answered_by: str | None
-    retry_of: str | None
-    trigger: str
-    position: int
-    assistant_id: str
-    model: str
     model_report: ModelReportOut | None
-    end_reason: str | None
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cached_tokens: int
-    cost: Amount
-    step_count: int
-    changed_file_count: int
-    duration_ms: int | None
-    error: JSONObject | None
     waits: list[WaitOut]
     retry: RetryOut | None
-    accepted_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
 
 
 class AdmittedTurnOut(TurnOut):
@@ -254,29 +210,17 @@ class TurnPageOut(Schema):
     next_cursor: str | None
 
 
+@shows(TurnStepView)
 class StepOut(Schema):
     """One settled step of a turn's journal."""
 
-    key: str
-    attempt: int
-    created_at: datetime
-    summary: JSONObject
 
-
+@shows(AnswerTotals)
 class AnswerOut(Schema):
     """The sums of the turns of one answer, `turn_ids` in order, as far as they are in the page.
 
     Units: `duration_ms` without the time between the turns.
     """
-
-    turn_ids: list[str]
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cached_tokens: int
-    cost: Amount
-    step_count: int
-    duration_ms: int | None
 
 
 class MessageOut(Schema):
@@ -305,6 +249,7 @@ class MessageOut(Schema):
     tool_ms: dict[str, int] = {}
 
 
+@shows(Activity)
 class ActivityOut(Schema):
     """The activity of a running turn. `since`: when it began, by the server's clock.
 
@@ -313,8 +258,6 @@ class ActivityOut(Schema):
     """
 
     kind: Literal["model", "tool", "retry", "waiting"]
-    name: str | None
-    since: datetime | None
 
 
 class RunningTurnOut(TurnOut):
@@ -396,19 +339,9 @@ class SubmissionIn(Input):
     metadata: JSONObject = {}
 
 
+@shows(Submission)
 class SubmissionOut(Schema):
     """Messages that were handed in. `accepted`: false when this key had been handed in before."""
-
-    id: str
-    request_id: str
-    idempotency_key: str
-    accepted: bool
-    status: str
-    metadata: JSONObject
-    error: str | None
-    accepted_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
 
 
 class TurnIn(Input):
@@ -453,15 +386,12 @@ class ConfigIn(Input):
     version: int | None = None
 
 
+@shows(ConfigView)
 class ConfigOut(Schema):
     """A configuration.
 
     `version` 0: it was never set. `config_schema`: the schema that it has to fit, where its class has one.
     """
-
-    config: JSONValue
-    version: int
-    config_schema: JSONObject | None
 
 
 class FileLimitsOut(Schema):

@@ -1,32 +1,26 @@
 """API schemas of contexts and memory."""
 
-from datetime import datetime
 from typing import Annotated
 
 from ninja import Schema
 from pydantic import StringConstraints
 
 from chat.http.api.schemas.common import Input
+from chat.http.api.schemas.from_values import shows
+from chat.instance.context import ContextView
+from sessions_app.context.history import Change
+from sessions_app.core.context.context_blocks import Block, Entry
 
 Content = Annotated[str, StringConstraints(max_length=500_000)]
 Short = Annotated[str, StringConstraints(max_length=500)]
 
 
+@shows(Block)
 class BlockOut(Schema):
     """A context block. `of`: whose its content is: session, user (then in all of your conversations), or agent."""
 
-    label: str
-    description: str
-    content: str
-    tokens: int
-    max_tokens: int | None
-    writable: bool
-    is_skill: bool
-    is_searchable: bool
-    of: str
-    is_runtime: bool
 
-
+@shows(ContextView)
 class ContextOut(Schema):
     """The context of a session. `loaded`: documents, as `label:key`.
 
@@ -34,11 +28,6 @@ class ContextOut(Schema):
     """
 
     blocks: list[BlockOut]
-    loaded: list[str]
-    system_prompt: str
-    prompt_tokens: int
-    is_kept: bool
-    is_outdated: bool
 
 
 class BlockIn(Input):
@@ -55,13 +44,9 @@ class EntryIn(Input):
     description: Short = ""
 
 
+@shows(Entry)
 class EntryOut(Schema):
     """An entry of a block, under its key."""
-
-    key: str
-    title: str
-    description: str
-    content: str
 
 
 class EntryPageOut(Schema):
@@ -82,17 +67,9 @@ class MemoryOut(Schema):
     entry_count: int
 
 
+@shows(Change)
 class ChangeOut(Schema):
     """A change of context. `via`: model, code, api, admin; `actor_id`: the user, for the last two."""
-
-    id: int
-    subject: str
-    action: str
-    before: str
-    after: str
-    via: str
-    actor_id: int | None
-    created_at: datetime
 
 
 class ChangePageOut(Schema):

@@ -4,7 +4,8 @@ from typing import Literal
 
 from ninja import Schema
 
-from chat.http.api.schemas.common import Amount, InstanceOut
+from chat.http.api.schemas.common import InstanceOut
+from chat.http.api.schemas.from_values import Amount
 
 
 class CommandOut(Schema):

@@ -5,7 +5,7 @@ from typing import Literal
 
 from ninja import Schema
 
-from chat.http.api.schemas.common import Amount
+from chat.http.api.schemas.from_values import Amount
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 

@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from chat.http.api.schemas.common import Input, Title
 from chat.schedules.outcomes import OccurrenceView, RunStatus
+from thinkproject.kernel.filling import filled
 
 Kind = Literal["delay", "instant", "cron", "interval"]
 Zone = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00-\x20]+$")]
@@ -103,13 +104,4 @@ class ScheduleOut(Schema):
 
 def run_out(run: OccurrenceView) -> ScheduleRunOut:
     """A run of a schedule, as the API gives it."""
-    return ScheduleRunOut(
-        id=run.id,
-        due_at=run.due_at,
-        started_at=run.started_at,
-        finished_at=run.finished_at,
-        status=run.status,
-        test=run.is_test,
-        error=run.error,
-        turn_id=run.turn_id,
-    )
+    return filled(ScheduleRunOut, run, test=run.is_test)

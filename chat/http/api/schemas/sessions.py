@@ -4,7 +4,10 @@ from datetime import datetime
 
 from ninja import Field, Schema
 
-from chat.http.api.schemas.common import Amount, Id, Input, Title
+from chat.conversations.importing import ImportResult
+from chat.http.api.schemas.common import Id, Input, Title
+from chat.http.api.schemas.from_values import Amount, shows
+from chat.operations.deleted import DeletedConversation
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -55,14 +58,9 @@ class SessionOut(Schema):
     max_cost: Amount | None
 
 
+@shows(DeletedConversation)
 class DeletedOut(Schema):
     """A deleted conversation that can be restored until `ends_at`."""
-
-    id: str
-    agent: str
-    title: str
-    deleted_at: datetime
-    ends_at: datetime
 
 
 class ForkIn(Input):
@@ -91,10 +89,6 @@ class EditedAnswerOut(Schema):
     leaf_id: str | None
 
 
+@shows(ImportResult)
 class ImportedOut(Schema):
     """Result of an import. `left_out`: labels of blocks that users may not write in this agent."""
-
-    instance_id: str
-    session_id: str
-    message_count: int
-    left_out: list[str]

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from ninja import Field, Schema
 
-from chat.http.api.schemas.common import Amount, Input
+from chat.http.api.schemas.common import Input
+from chat.http.api.schemas.from_values import Amount
 
 
 class UsageOut(Schema):

@@ -1,23 +1,17 @@
 """Schemas of usage over all conversations, of limits, and of the price of what comes next."""
 
 from datetime import datetime
-from typing import Literal
 
 from ninja import Schema
 
-from chat.http.api.schemas.common import Amount
-from chat.reads.limits import LimitName
+from chat.http.api.schemas.from_values import Amount, shows
+from chat.reads.limits import LimitView
+from chat.reads.usage import Figures, UsageRow
 
 
+@shows(Figures)
 class FiguresOut(Schema):
     """Sums of turns. Input includes cached tokens; `cost` is in US dollars, by the price table at the time of each."""
-
-    turn_count: int
-    failed_count: int
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    cost: Amount
 
 
 class UsagePointOut(Schema):
@@ -27,12 +21,10 @@ class UsagePointOut(Schema):
     figures: FiguresOut
 
 
+@shows(UsageRow)
 class UsageRowOut(Schema):
     """A line of a table. `key`: the model, the agent, or the conversation's id; `agent`: of a conversation."""
 
-    key: str
-    label: str
-    agent: str
     figures: FiguresOut
 
 
@@ -52,14 +44,9 @@ class UsageReportOut(Schema):
     by_conversation: list[UsageRowOut]
 
 
+@shows(LimitView)
 class LimitOut(Schema):
     """A limit and what is used of it. `window_seconds`: of a pace; 0 for room and for what is there at a time."""
-
-    name: LimitName
-    used: int
-    limit: int
-    unit: Literal["count", "bytes"]
-    window_seconds: int
 
 
 class NextPriceOut(Schema):

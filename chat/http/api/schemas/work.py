@@ -1,17 +1,19 @@
 """Schemas of what is at work for a person, over all conversations."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from ninja import Schema
 from pydantic import StringConstraints
 
+from chat.conversations.work import WorkItem
+from chat.http.api.schemas.from_values import shows
 from chat.http.api.schemas.schedules import ScheduleRunOut
 
 Cursor = Annotated[str, StringConstraints(max_length=160, pattern=r"^[^\x00]*$")]
 SectionName = Literal["now", "schedules", "ended"]
 
 
+@shows(WorkItem)
 class WorkItemOut(Schema):
     """A turn, a schedule, or a piece of background work, with its conversation.
 
@@ -21,18 +23,7 @@ class WorkItemOut(Schema):
     (restart) of background work, `pause`, `resume`, `run` of schedules.
     """
 
-    kind: Literal["turn", "schedule", "background"]
-    id: str
-    instance_id: str
-    title: str
-    agent: str
-    name: str
-    status: str
-    since: datetime | None
-    ended_at: datetime | None
-    next_at: datetime | None
     last_run: ScheduleRunOut | None
-    error: str
     verbs: list[Literal["cancel", "pause", "resume", "run", "retry"]]
 
 

@@ -7,6 +7,8 @@ from ninja import Field, Schema
 from pydantic import StringConstraints
 
 from chat.http.api.schemas.common import Input
+from chat.http.api.schemas.from_values import shows
+from tools_app.workspace.file_versions import FileVersion
 
 FilePath = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
 NamePart = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
@@ -136,14 +138,9 @@ class FileTextIn(Input):
     encoding: str | None = Field(default=None, max_length=50)
 
 
+@shows(FileVersion)
 class KeptVersionOut(Schema):
     """An earlier version of a file. `turn_id`: of the turn or undo that replaced it, empty for a person's change."""
-
-    id: int
-    replaced_at: datetime
-    turn_id: str
-    size: int
-    is_kept: bool
 
 
 class FileVersionsOut(Schema):

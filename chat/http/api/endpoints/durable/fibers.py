@@ -27,6 +27,7 @@ from chat.http.api.schemas.fibers import (
 from fibers.core.states import FiberStatus
 from fibers.errors import FiberNotFound
 from fibers.models import Fiber
+from thinkproject.kernel.filling import filled
 from thinkproject.kernel.jsonvalue import JSONObject
 
 router = Router(tags=["background work"])
@@ -86,30 +87,21 @@ def _opened(request: HttpRequest, instance_id: str, fiber_id: str) -> Fiber:
 def _shown(row: Fiber) -> FiberOut:
     found = rows.inspection_of(row)
     again = {FiberStatus.FAILED, FiberStatus.INTERRUPTED}
-    return FiberOut(
+    return filled(
+        FiberOut,
+        found,
         id=row.pk,
         fiber_id=found.id,
-        method=found.method,
         status=cast("FiberStatusName", found.status),
-        reason=found.reason,
         result=found.result.get("output") if rows.is_call(row) and found.result else found.result,
         call_id=row.payload.get("call", {}).get("call_id") if rows.is_call(row) else None,
         progress=found.snapshot if rows.is_call(row) and found.status == FiberStatus.RUNNING else None,
         error=_error(row),
-        retry_count=found.retry_count,
-        max_retries=found.max_retries,
-        attempts=found.attempts,
-        metadata=found.metadata,
-        idempotency_key=found.idempotency_key,
         can_restart=found.status in again and rows.can_restart(row),
         can_resolve=found.status == FiberStatus.INTERRUPTED,
         is_stopping=found.status == FiberStatus.RUNNING and row.cancel_requested_at is not None,
         waits=[_wait(wait) for wait in row.waits] if found.status == FiberStatus.PARKED else [],
         not_before=row.available_at if found.status == FiberStatus.PENDING else None,
-        created_at=found.created_at,
-        started_at=found.started_at,
-        updated_at=found.updated_at,
-        finished_at=found.finished_at,
     )
 
 

@@ -18,6 +18,7 @@ from chat.mcp_servers.changes import connect_soon, place_of
 from chat.mcp_servers.service import may_add, remove
 from chat.models import AgentInstance
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.filling import filled
 from tools_app.core.mcp.servers import McpScope, McpServerSpec, McpServerView
 from tools_app.errors import McpServerNotFound, McpServerRefused
 from tools_app.mcp import rows, selectors
@@ -204,12 +205,11 @@ def shown_servers(request: HttpRequest, servers: list[McpServer]) -> list[McpSer
 
 def _out(request: HttpRequest, view: McpServerView, server: McpServer) -> McpServerOut:
     auth_url = None if view.auth_url is None else request.build_absolute_uri(view.auth_url)
-    return McpServerOut(
-        id=view.id,
-        name=view.name,
+    return filled(
+        McpServerOut,
+        view,
         scope=view.scope.value,
         transport=view.transport.value,
-        url=view.url,
         state=view.state.value,
         enabled=view.is_enabled,
         trusted=view.is_trusted,
@@ -217,11 +217,7 @@ def _out(request: HttpRequest, view: McpServerView, server: McpServer) -> McpSer
         can_change=view.scope is not McpScope.SITE,
         auth_url=auth_url,
         signed_in=server.needs_sign_in and auth_url is None,
-        client_id=view.client_id,
         redirect_url=request.build_absolute_uri(CALLBACK_PATH),
-        allowed_issuer=view.allowed_issuer,
-        error=view.error,
-        instructions=view.instructions,
         fingerprint=server.fingerprint,
         tools=[
             McpToolOut(

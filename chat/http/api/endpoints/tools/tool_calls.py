@@ -32,6 +32,7 @@ from chat.reads.actions import own_effects
 from chat.reads.approvals import PendingApproval, pending_approvals
 from chat.turns.admission.continuation import Replied, decide_all, reply_to_call, require_call
 from chat.turns.admission.tool_answers import Reply, pending_calls
+from thinkproject.kernel.filling import filled
 from thinkproject.kernel.jsonvalue import fingerprint
 from thinkproject.kernel.languages import translate
 from tools_app.calls.selectors import approval_events
@@ -219,20 +220,13 @@ def _risk(question: Question) -> Literal["", "low", "medium", "high"]:
 
 
 def _effect(row: ActionRecord) -> ActionOut:
-    return ActionOut(
+    return filled(
+        ActionOut,
+        row,
         id=row.pk,
         instance_id=row.scope,
-        action=row.action,
-        key=row.key,
         status=ActionStatus(row.status).value,
-        input=row.input,
-        output=row.output,
-        undo=row.undo,
         undo_status=UndoStatus(row.undo_status).value,
-        turn_id=row.turn_id,
-        call_id=row.call_id,
-        created_at=row.created_at,
-        settled_at=row.settled_at,
     )
 
 
