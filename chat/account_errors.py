@@ -12,55 +12,37 @@ from thinkproject.kernel.errors import Conflict, Denied, Invalid, NotFound
 class BrowserNeeded(ChatError, Denied):
     """Only a person who is signed in with a browser may do this. A token may not."""
 
-    code = "browser_needed"
-
 
 class SignInNeeded(ChatError, Denied):
     """Sign in again before you do this: your password is wrong, or you signed in too long ago."""
-
-    code = "sign_in_needed"
 
 
 class SignInNotFound(ChatError, NotFound):
     """This browser is no longer signed in."""
 
-    code = "sign_in_not_found"
-
 
 class TokenNotFound(ChatError, NotFound):
     """There is no such token, or it was revoked."""
-
-    code = "token_not_found"
 
 
 class KeyNotFound(ChatError, NotFound):
     """You have no key for this provider, or this site takes none for it."""
 
-    code = "key_not_found"
-
 
 class ExportNotFound(ChatError, NotFound):
     """There is no such export, or it was removed."""
-
-    code = "export_not_found"
 
 
 class LastAdministrator(ChatError, Conflict):
     """You are the only administrator of this site. Make another person one first."""
 
-    code = "last_administrator"
-
 
 class PreferenceInvalid(ChatError, Invalid):
     """This preference is not possible. Data: `field`."""
 
-    code = "preference_invalid"
-
 
 class PromptNotFound(ChatError, NotFound):
     """You have no such prompt."""
-
-    code = "prompt_not_found"
 
 
 class ProjectNotFound(ChatError, NotFound):
@@ -71,5 +53,3 @@ class ProjectNotFound(ChatError, NotFound):
 
 class PushDeviceNotFound(ChatError, NotFound):
     """You have no such device."""
-
-    code = "push_device_not_found"

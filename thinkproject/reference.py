@@ -141,7 +141,11 @@ def _errors() -> list[tuple[str, ...]]:
     for app in APPS:
         for path in sorted((ROOT / app).rglob("errors.py")):
             importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    found = {kind.code: kind for kind in _below(ThinkError) if "code" in vars(kind)}  # others are kinds of these
+    found = {
+        kind.code: kind
+        for kind in _below(ThinkError)
+        if kind.code not in {getattr(base, "code", "") for base in kind.__bases__}
+    }
     rows: list[tuple[str, ...]] = []
     for code, kind in sorted(found.items()):
         meaning = inspect.cleandoc(kind.__doc__ or "").splitlines()[0]

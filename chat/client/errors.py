@@ -14,8 +14,6 @@ from thinkproject.kernel.errors import Denied, Invalid, NotFound, Unavailable
 class ClientError(ChatError):
     """Something between this client and its server went wrong."""
 
-    code = "client_error"
-
 
 class ConnectionFailed(ClientError, Unavailable):
     """The server could not be reached in time."""
@@ -35,8 +33,6 @@ class Disconnected(ClientError, Unavailable):
 
 class ClientClosed(ClientError):
     """This client is closed."""
-
-    code = "client_closed"
 
 
 class RequestRefused(ClientError, Invalid):

@@ -11,7 +11,6 @@ from thinkproject.kernel.phrases import Phrase
 class StreamRefused(ChatError):
     """The stream does not take this."""
 
-    code = "stream_refused"
     http_status = 400
 
     def __init__(
@@ -24,7 +23,6 @@ class StreamRefused(ChatError):
 class StreamRequestInvalid(StreamRefused, Invalid):
     """The request is not valid for a durable stream."""
 
-    code = "stream_request_invalid"
     http_status = 400
 
 
@@ -45,21 +43,18 @@ class DurableStreamGone(StreamRefused):
 class StreamConflict(StreamRefused, Conflict):
     """The stream is not in a state for this."""
 
-    code = "stream_conflict"
     http_status = 409
 
 
 class ProducerFenced(StreamRefused, Denied):
     """Another writer with this producer id has taken over."""
 
-    code = "producer_fenced"
     http_status = 403
 
 
 class StreamReadOnly(StreamRefused, Denied):
     """This stream is written by turns alone."""
 
-    code = "stream_read_only"
     http_status = 403
 
 
@@ -72,6 +67,8 @@ class SubscriptionNotFound(StreamRefused, NotFound):
 
 class SubscriptionRefused(StreamRefused):
     """The subscription does not take this. `status` and `code` are those of the protocol."""
+
+    code = StreamRefused.code
 
     def __init__(self, status: int, code: str, message: str | Phrase, **data: JSONValue) -> None:
         super().__init__(message, **data)

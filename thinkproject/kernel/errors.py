@@ -4,14 +4,16 @@ ThinkError
 ├─ Invalid 422 · Denied 403 · NotFound 404 · Conflict 409 · Unavailable 503 (retryable)
 
 A leaf error inherits its family (`ChatError`, `FiberError`, ...) and one kind. Its docstring is its default message,
-`code` is stable and documented, and its data are typed keyword arguments. Nothing secret goes into a message.
+and its data are typed keyword arguments. Nothing secret goes into a message. `code` is stable and documented: it is
+the name of the class (`TurnNotFound`: `turn_not_found`), unless the class names another one.
 
 Messages are English where they are raised, logged or stored. A message with values in it is a `Phrase`; the API,
 sockets and pages translate it for the person who asks (`thinkproject.kernel.languages`).
 """
 
 import inspect
-from typing import ClassVar
+import re
+from typing import Any, ClassVar
 
 from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.phrases import Phrase
@@ -23,6 +25,12 @@ class ThinkError(Exception):
     code: ClassVar[str] = "error"
     http_status: ClassVar[int] = 500
     retryable: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Take the code from the name."""
+        super().__init_subclass__(**kwargs)
+        if "code" not in vars(cls):
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def __init__(self, message: str | Phrase = "", **data: JSONValue) -> None:
         text = message or inspect.cleandoc(type(self).__doc__ or "").splitlines()[0]
@@ -40,35 +48,30 @@ class ThinkError(Exception):
 class Invalid(ThinkError):
     """The input is invalid."""
 
-    code = "invalid"
     http_status = 422
 
 
 class Denied(ThinkError):
     """You are not allowed to do this."""
 
-    code = "denied"
     http_status = 403
 
 
 class NotFound(ThinkError):
     """There is no such thing."""
 
-    code = "not_found"
     http_status = 404
 
 
 class Conflict(ThinkError):
     """The present state does not allow this."""
 
-    code = "conflict"
     http_status = 409
 
 
 class Unavailable(ThinkError):
     """Something that is needed does not answer right now. Try again in a moment."""
 
-    code = "unavailable"
     http_status = 503
     retryable = True
 

@@ -6,16 +6,10 @@ from tools_app.errors import SandboxUnavailable, ToolError
 class BrowserFailed(ToolError):
     """The browser could not do what it was asked for."""
 
-    code = "browser_failed"
-
 
 class BrowserGone(BrowserFailed):
     """The browser ended under a call. The next call starts a new one."""
 
-    code = "browser_gone"
-
 
 class BrowserUnavailable(SandboxUnavailable):
     """There is no browser here, or none soon enough."""
-
-    code = "browser_unavailable"

@@ -19,8 +19,6 @@ FetchCode: TypeAlias = Literal[
 class FetchFailed(ToolError):
     """The address could not be fetched. Data: `reason` (a `FetchCode`), `status` and `url` where they are known."""
 
-    code = "fetch_failed"
-
     def __init__(self, reason: FetchCode, message: str, *, status: int = 0, url: str = "") -> None:
         super().__init__(message, reason=reason, status=status, url=url)
         self.reason: FetchCode = reason

@@ -122,6 +122,8 @@ def _allowed(kind: int, wanted: int) -> int:
 class NotStarted(SandboxUnavailable):
     """The process for code ended before it could begin."""
 
+    code = SandboxUnavailable.code
+
 
 class Guest:
     """A process that waits for a script, or runs one. Made by `start`; ended by `end`, always."""
