@@ -24,13 +24,13 @@ from fibers.effects.registered import effects
 from fibers.errors import CheckpointRegression, LeaseLost, WakeRejected
 from fibers.execution.recovery import sweep
 from fibers.lifecycle.drain import drain_until_idle
-from tests.db.fibers.in_process import InProcessAdapter
 from fibers.lifecycle.lease_adapter import FiberLeaseAdapter
 from fibers.lifecycle.session import RunnerSession, Wake, run_with_lifecycle
 from fibers.models import Fiber
 from fibers.queue import leases
 from fibers.testing import expire_lease, run_effects, run_until_idle
 from tests.budget import examples
+from tests.db.fibers.in_process import InProcessAdapter
 from tests.db.races import together
 from tests.desk_calls import DeskCall, DeskPiece, desk_table, waiting
 from thinkproject.kernel.aio import db

@@ -1,4 +1,4 @@
-"""A lifecycle without a database: for runners of one process, and for tests of what is built on the lifecycle."""
+"""A lifecycle without a database: the contract of the lifecycle is tested over it, too."""
 
 import asyncio
 import time

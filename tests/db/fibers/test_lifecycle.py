@@ -19,11 +19,11 @@ from fibers.errors import CheckpointRegression, FiberStopped, LeaseLost, WakeRej
 from fibers.execution.recovery import sweep
 from fibers.lifecycle import drain
 from fibers.lifecycle.drain import DrainResult, drain_until_idle
-from tests.db.fibers.in_process import InProcessAdapter
 from fibers.lifecycle.lease_adapter import FiberLeaseAdapter, read_checkpoints
 from fibers.lifecycle.session import FenceToken, RunnerLifecycleAdapter, RunnerSession, Wake, run_with_lifecycle
 from fibers.models import Fiber
 from fibers.testing import expire_lease
+from tests.db.fibers.in_process import InProcessAdapter
 from tests.wake_server import WakeServer, wake_server
 from thinkproject.kernel.aio import db
 
