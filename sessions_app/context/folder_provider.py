@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from sessions_app.context.skill_catalog import FILE_NAME, BlockPlace, Documents
+from sessions_app.context.skill_catalog import BlockPlace, Documents
+from sessions_app.core.context.documents import FILE_NAME
 
 __all__ = ["SkillFolder"]
 

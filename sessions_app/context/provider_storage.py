@@ -4,7 +4,8 @@ from collections.abc import Collection
 
 from django.core.files.storage import Storage, storages
 
-from sessions_app.context.skill_catalog import FILE_NAME, BlockPlace, Documents
+from sessions_app.context.skill_catalog import BlockPlace, Documents
+from sessions_app.core.context.documents import FILE_NAME
 
 __all__ = ["StorageSkills"]
 

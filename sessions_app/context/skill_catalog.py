@@ -13,7 +13,6 @@ from typing import Final, Protocol
 from sessions_app.core.context.context_blocks import Entry, key_list
 from sessions_app.core.context.documents import HEAD_CHARS, Document, read_document
 
-FILE_NAME: Final = "SKILL.md"
 MAX_DOCUMENTS: Final = 500
 MAX_BYTES: Final = 512 * 1024
 
@@ -31,11 +30,9 @@ class DocumentSource(Protocol):
 
     def places(self) -> list[BlockPlace]:
         """Find the documents."""
-        ...
 
     def read(self, address: str, max_bytes: int) -> bytes | None:
         """Read the beginning of a document; `None` if it is gone."""
-        ...
 
 
 class Documents:

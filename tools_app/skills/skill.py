@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
+from sessions_app.core.context.documents import FILE_NAME
 from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import is_within, joined, name_of, normalise
 from tools_app.core.files.workspace import EntryKind, Workspace
 from tools_app.core.origins import Origin
 from tools_app.skills.front_matter import SkillHead
 
-FILE_NAME: Final = "SKILL.md"
 MAX_FILES: Final = 200
 MAX_FILE_BYTES: Final = 8 * 1024 * 1024
 _IGNORED: Final = frozenset({".git", "node_modules", ".DS_Store", "__pycache__"})
@@ -29,11 +29,9 @@ class SkillFiles(Protocol):
 
     async def list(self) -> Sequence[SkillFile]:
         """The files, sorted by path; at most 200."""
-        ...
 
     async def read(self, path: str) -> bytes | None:
         """The bytes of a file; `None` where there is none. Errors: `FileFailed` for what cannot or may not be read."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +64,6 @@ class SkillSource(Protocol):
 
     async def load(self) -> Sequence[Loaded]:
         """The skills, each once."""
-        ...
 
 
 class FilesInCode:

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from sessions_app.core.context.documents import FILE_NAME
 from tools_app.core.files.paths import joined, normalise, parent_of
 from tools_app.core.files.workspace import Entry, EntryKind, Workspace
 from tools_app.core.origins import Origin
 from tools_app.errors import FileFailed, SkillInvalid
 from tools_app.skills.front_matter import SkillHead, read_skill
-from tools_app.skills.skill import FILE_NAME, FilesInCode, FilesInFolder, Loaded, Skill, SkillFault
+from tools_app.skills.skill import FilesInCode, FilesInFolder, Loaded, Skill, SkillFault
 from tools_app.workspace.stores.directory import DirectoryWorkspace
 
 MAX_SKILLS: Final = 200

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+FILE_NAME: Final = "SKILL.md"
 HEAD_CHARS: Final = 8192  # a head is looked for in these
 _FENCE: Final = "---"
 _FIELD: Final = re.compile(r"(?P<name>[A-Za-z][\w-]*)\s*:\s*(?P<value>.*)")
