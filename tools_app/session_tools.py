@@ -108,7 +108,6 @@ class ReadMessages(Protocol):
 
     def __call__(self, history: list[Message], said: Sequence[Message] = ()) -> list[Message]:
         """Give them in one list, root first."""
-        ...
 
 
 def skill_reader(context: SessionContext, state: ContextState) -> ReadMessages:

@@ -10,7 +10,6 @@ class SendText(Protocol):
 
     def __call__(self, text: str, /) -> Awaitable[None]:
         """Return when the frame was handed to the server."""
-        ...
 
 
 class CloseSocket(Protocol):
@@ -18,7 +17,6 @@ class CloseSocket(Protocol):
 
     def __call__(self, code: int, reason: str, /) -> Awaitable[None]:
         """Return when the socket is closing."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

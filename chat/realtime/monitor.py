@@ -40,11 +40,9 @@ class Authorised(Protocol):
 
     def authority_held(self) -> None:
         """Note that the credential was read, and holds."""
-        ...
 
     async def check_authority(self) -> bool:
         """Close the connection when its user may not use it any more."""
-        ...
 
 
 class Monitored(Authorised, Protocol):
@@ -59,15 +57,12 @@ class Monitored(Authorised, Protocol):
 
     async def follow_current(self) -> None:
         """Switch to the instance's current session."""
-        ...
 
     async def catch_up_to(self, position: int) -> None:
         """Enqueue the turns before this position that the connection has not seen."""
-        ...
 
     async def send_state(self) -> None:
         """Send the state if it is newer than the last one sent."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

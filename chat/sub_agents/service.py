@@ -38,11 +38,9 @@ class Reports(Protocol):
 
     def progress(self, fraction: float, message: str) -> None:
         """Show progress."""
-        ...
 
     def milestone(self, name: str, data: JSONObject) -> None:
         """Keep a milestone."""
-        ...
 
 
 class MakeHandle(Protocol):
@@ -50,7 +48,6 @@ class MakeHandle(Protocol):
 
     def __call__(self, key: InstanceKey) -> Any:
         """Make it. No query is made."""
-        ...
 
 
 @dataclass(slots=True)

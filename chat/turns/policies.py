@@ -95,11 +95,9 @@ class TurnPolicy(Protocol):
 
     def check_admission(self, instance: AgentInstance) -> None:
         """Run inside the admission transaction, the instance's row locked."""
-        ...
 
     def check_step(self, instance: AgentInstance, steps: StepsSoFar) -> None:
         """Run before each model call of a turn, outside any transaction."""
-        ...
 
 
 class TurnsPerMinute:

@@ -29,8 +29,6 @@ class AgentCodeFailed(ChatError):
     the log, and `on_chat_error` gets it (`original`). To report something to a client, code raises a `ThinkError`.
     """
 
-    code = "agent_code_failed"
-
     def __init__(self, original: Exception, method: str) -> None:
         super().__init__()
         self.original = original

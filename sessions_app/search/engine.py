@@ -37,24 +37,19 @@ class Engine(Protocol):
 
     def install(self, table: str, about: str) -> list[str]:
         """Statements that make the index over a table and keep it in step, and do nothing where it is there."""
-        ...
 
     def remove(self, table: str, about: str) -> list[str]:
         """Statements that take back what `install` made."""
-        ...
 
     def select(self, table: str, query: Query, tags: Sequence[Sequence[str]]) -> Sql:
         """SQL up to its WHERE, selecting `id` and `words` of matches; conditions may be appended."""
-        ...
 
     def newest(self, table: str, found: Sql, limit: int) -> Sql:
         """SQL for the newest of what such a SQL finds, newest first."""
-        ...
 
     @property
     def row_id(self) -> str:
         """The id's name in the conditions of `select`."""
-        ...
 
 
 def engine() -> Engine:

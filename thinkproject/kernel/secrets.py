@@ -22,7 +22,6 @@ _PURPOSE = b"think-for-django secrets in the database, version 1"
 class SecretUnreadable(Unavailable):
     """A stored secret cannot be decrypted: the site's key has changed. Enter it again."""
 
-    code = "secret_unreadable"
     http_status = 500
     retryable = False
 

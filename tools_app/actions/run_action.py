@@ -49,15 +49,12 @@ class Replies(Protocol):
 
     async def resolve(self) -> list[JSONObject]:
         """Store their bytes and give them as they are delivered. Safe to call again."""
-        ...
 
     def restore(self, parts: list[JSONObject]) -> None:
         """Take parts that an earlier run had resolved."""
-        ...
 
     def drop(self) -> None:
         """Deliver nothing."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

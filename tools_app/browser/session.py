@@ -47,7 +47,6 @@ class BrowserGuard(Protocol):
 
     async def watch(self, session: "BrowserContext", page: BrowserPage, control: str) -> None:
         """Begin to watch a page. Errors: `BrowserFailed`."""
-        ...
 
 
 _BEGINS: Final = "Network.requestWillBeSent"

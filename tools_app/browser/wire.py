@@ -33,15 +33,12 @@ class Transport(Protocol):
 
     def write(self, message: bytes) -> None:
         """Send one."""
-        ...
 
     def messages(self) -> AsyncIterator[bytes]:
         """The messages that arrive, until the other end is gone."""
-        ...
 
     async def close(self) -> None:
         """End it. Safe to call again."""
-        ...
 
 
 class PipeTransport:

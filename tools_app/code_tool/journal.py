@@ -39,8 +39,6 @@ class RunAborted(BaseException):
 class CallFailed(ToolError):
     """The call failed with this text."""
 
-    code = "call_failed"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:

@@ -131,31 +131,24 @@ class CallGuard(Protocol):
     @property
     def session_id(self) -> str:
         """The conversation."""
-        ...
 
     async def must_ask(self, tool: "Tool") -> bool:
         """Whether a person must decide about a call of this tool. No query in a conversation without text of others."""
-        ...
 
     def may_ask(self, tool: "Tool") -> bool:
         """Whether `must_ask` may be true, as far as is known without a query."""
-        ...
 
     async def check_egress(self, target: str) -> None:
         """Errors: `EgressClosed` where nothing may be sent."""
-        ...
 
     def note(self, origin: Origin, source: str) -> None:
         """Text of others is in what the call returns."""
-        ...
 
     def texts(self) -> list[SeenText]:
         """The texts of others that the call may pass on."""
-        ...
 
     def approved(self) -> "CallGuard":
         """The same for a call that a person has approved."""
-        ...
 
 
 class CallPermissions(Protocol):
@@ -163,19 +156,15 @@ class CallPermissions(Protocol):
 
     def may_decide(self, tool: "Tool") -> bool:
         """Whether a rule may concern a call of this tool, as far as is known without a query."""
-        ...
 
     async def judge(self, call: CallFacts) -> RuleVerdict | None:
         """The decision of the rules about a call. A query where the conversation has stored rules."""
-        ...
 
     async def rules(self) -> RuleSet:
         """The rules as they are stored now. A query, or two."""
-        ...
 
     async def for_files(self, *, is_approved: bool) -> FileRules:
         """The rules as they are now, for files that code reaches. Queries: as `judge`."""
-        ...
 
 
 Attach: TypeAlias = Callable[[Any], None]
@@ -295,21 +284,17 @@ class InnerCalls(Protocol):
 
     async def review(self, tool: Tool, call: ToolCall) -> JSONObject | None:
         """Ask the agent's reviewing model about a call that its tool alone asks about: the rule that lets it run."""
-        ...
 
     def run(
         self, tool: Tool, call: ToolCall, context: ToolContext, *, is_approved: bool
     ) -> AsyncIterator[ToolProgress | ToolResult]:
         """Run a call as those of a model are run, hooks included. Ends with one result."""
-        ...
 
     async def keep(self, call: ToolCall, result: ToolResult) -> JSONObject:
         """Store the files of a result. Gives what has to be recorded of it besides its output; empty for nothing."""
-        ...
 
     def deliver(self, call_id: str, kept: JSONObject) -> None:
         """Give what `keep` gave to the outer call's result. Safe to call again with the same call."""
-        ...
 
 
 def checked_name(name: str) -> str:

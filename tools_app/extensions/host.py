@@ -23,31 +23,24 @@ class HostServices(Protocol):
 
     async def workspace(self) -> Workspace:
         """The workspace of the agent. Errors: `ThinkError` where it has none."""
-        ...
 
     async def extension_blocks(self) -> Mapping[str, str]:
         """Labels of the context blocks that extensions brought, each with the prefix of its extension.
 
         One that the agent has of itself is never theirs.
         """
-        ...
 
     async def context_blocks(self) -> Mapping[str, str]:
         """Every context block's text by its label."""
-        ...
 
     async def write_context(self, label: str, content: str) -> None:
         """Replace the text of a block. Errors: those of context blocks."""
-        ...
 
     async def messages(self, limit: int) -> list[JSONObject]:
         """The newest messages, oldest first: `{id, role, content}`."""
-        ...
 
     async def send_message(self, extension: str, content: str) -> str:
         """Add a message of an extension's, without a turn; returns its id."""
-        ...
 
     async def session_info(self) -> JSONObject:
         """The agent, the conversation's name and the number of its messages."""
-        ...

@@ -28,7 +28,6 @@ class Load(Protocol):
 
     def __call__(self, manifest: Manifest, source: str, *, replaces: bool) -> Awaitable[JSONObject]:
         """Load it."""
-        ...
 
 
 List: TypeAlias = Callable[[], Awaitable[list[JSONObject]]]

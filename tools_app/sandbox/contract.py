@@ -122,4 +122,3 @@ class Sandbox(Protocol):
         Cancelling the task ends the run at once and leaves no process. Durability: none; the caller records.
         Errors: `SandboxUnavailable` where no code can be run, or none soon enough; `calls`' own as described above.
         """
-        ...

@@ -22,24 +22,19 @@ class SearchProvider(Protocol):
     @property
     def name(self) -> str:
         """Its name, for people and models."""
-        ...
 
     @property
     def base_url(self) -> str:
         """The address that it is reached at; requests go to no other origin."""
-        ...
 
     def request(self, query: str, count: int) -> Outgoing:
         """The request for so many results; of a provider that has no such number, for a page of them."""
-        ...
 
     def read(self, answer: JSONObject) -> list[SearchResult]:
         """The results in an answer with status 2xx, best first. What is no result is left out. Errors: `Unanswered`."""
-        ...
 
     def refusal(self, status: int) -> str:
         """A sentence for a status of its own meaning; empty where the general one does."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,6 @@ class RunningFiber(Protocol):
 
     async def stash(self, data: JSONValue) -> None:
         """Replace the snapshot, which the next run finds. Durable when it returns."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,15 +13,12 @@ class HookWatcher(Protocol):
 
     def watches(self, hook: str) -> bool:
         """Whether anything listens to this hook of the agent's class."""
-        ...
 
     async def notify(self, hook: str, argument: Any) -> None:
         """Report that a hook was called, with its argument."""
-        ...
 
     async def flush(self) -> None:
         """Report what was collected."""
-        ...
 
 
 @dataclass(slots=True)

@@ -37,7 +37,6 @@ class ContextReducer(Protocol):
 
     def is_over_limit(self, model: LanguageModel, request: ModelRequest, usage: Usage | None) -> bool:
         """Whether the request, with space for an answer, exceeds the limits. `usage`: of the previous call."""
-        ...
 
     async def reduce(self, model: LanguageModel, *, was_refused: bool) -> bool:
         """Shorten the next prompt. False if there was nothing to do or it failed.
@@ -45,11 +44,9 @@ class ContextReducer(Protocol):
         `was_refused`: the provider refused the request as too large. Errors: `ContextOverflow` for a request that the
         provider would cut without a word.
         """
-        ...
 
     def resume(self, *, was_refused: bool) -> None:
         """Repeat the shortening that an earlier attempt of this turn recorded, without asking a model."""
-        ...
 
 
 class _Records(Protocol):

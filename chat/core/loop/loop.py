@@ -75,11 +75,9 @@ class LoopJournal(Protocol):
 
     async def recorded(self, key: str) -> JSONObject | None:
         """Give the record of a settled step, or `None`. No query per key."""
-        ...
 
     async def record(self, key: str, value: JSONObject, *, is_last: bool = False) -> None:
         """Settle a step. `is_last`: a step without calls, after which a turn usually ends. Errors: a lost lease."""
-        ...
 
 
 class ToolRunner(Protocol):
@@ -87,22 +85,18 @@ class ToolRunner(Protocol):
 
     def repair(self, tool_name: str) -> str:
         """The name of the tool that a model meant."""
-        ...
 
     def unwrap(self, tool_name: str, arguments: str) -> WrappedCall | None:
         """The call that is made through another tool, as one of the tool that it is about; nothing for any other."""
-        ...
 
     def check(self, tool_name: str, arguments: str) -> CheckedCall:
         """Parse and validate without running."""
-        ...
 
     def run(self, call: ToolCall) -> AsyncIterator[ToolProgress | ToolResult | ToolPause]:
         """Run: any number of `ToolProgress`, then one `ToolResult`; or one `ToolPause` alone.
 
         Never raises for what a tool does.
         """
-        ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -122,19 +116,15 @@ class StepHooks(Protocol):
 
     async def before_step(self, context: StepContext) -> StepConfig | None:
         """Run before each model call."""
-        ...
 
     async def take_messages(self, number: int) -> list[JSONObject]:
         """Take what people have sent meanwhile for the next step, settled with its number: again the same ones."""
-        ...
 
     async def on_step_finish(self, record: StepRecord) -> None:
         """Run after each finished step."""
-        ...
 
     async def message_metadata(self, moment: Moment, totals: "TurnTotals") -> JSONObject | None:
         """Metadata that the answer gets at its start and at its end."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

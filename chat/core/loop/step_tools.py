@@ -27,32 +27,26 @@ class HasTools(Protocol):
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The turn's own."""
-        ...
 
     @property
     def found(self) -> tuple[ToolSpec, ...]:
         """Tools that are not declared: the model finds them, and calls them through the finders."""
-        ...
 
     @property
     def finders(self) -> tuple[ToolSpec, ...]:
         """The tools that find and call those."""
-        ...
 
     @property
     def tool_choice(self) -> str:
         """The turn's choice among them."""
-        ...
 
     @property
     def reader(self) -> ToolSpec | None:
         """The tool that reads on in outputs that were cut."""
-        ...
 
     @property
     def needs_reader(self) -> Callable[[Message], bool]:
         """Whether the answer so far has such an output."""
-        ...
 
 
 def offered_tools(plan: HasTools, config: StepConfig, message: Message) -> tuple[ToolSpec, ...]:

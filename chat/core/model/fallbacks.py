@@ -22,15 +22,12 @@ class ModelHealth(Protocol):
 
     def is_resting(self, name: str) -> bool:
         """Whether a model is not to be asked first."""
-        ...
 
     def failed(self, name: str, error: ModelError) -> None:
         """Note that a model gave up, after its retries."""
-        ...
 
     def answered(self, name: str) -> None:
         """Note that a model answered."""
-        ...
 
 
 class Unusable:

@@ -330,25 +330,20 @@ class LanguageModel(Protocol):
     @property
     def name(self) -> str:
         """`provider/model`, as shown to people."""
-        ...
 
     @property
     def accepts_images(self) -> bool:
         """Whether images (`FileContent`) may be sent; otherwise the prompt mentions the attachment."""
-        ...
 
     @property
     def accepts_documents(self) -> bool:
         """Whether `FileContent` PDF documents may be sent; otherwise as with images."""
-        ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Ask the model. Closing the generator closes the provider's connection.
 
         Errors: the `ModelError` family of `chat.errors`, classified; provider bodies stay out of messages.
         """
-        ...
 
     def describe(self, request: ModelRequest) -> JSONObject:
         """The exact request body that `stream` would send, without credentials: for the admin and for the journal."""
-        ...

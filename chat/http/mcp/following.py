@@ -25,7 +25,6 @@ class ReportsProgress(Protocol):
 
     def __call__(self, progress: float, total: float | None = None, message: str | None = None) -> Awaitable[None]:
         """Send it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,20 +15,16 @@ class AnswerReader(Protocol):
     @property
     def finish_seen(self) -> bool:
         """Whether the answer is complete, as far as is known."""
-        ...
 
     @property
     def has_words(self) -> bool:
         """Whether there is anything in the answer for a person, or a call."""
-        ...
 
     def feed(self, data: bytes) -> list[ModelEvent]:
         """Take the data of one event."""
-        ...
 
     def end(self) -> list[ModelEvent]:
         """Flush the remaining events."""
-        ...
 
 
 def ended(name: str, reader: AnswerReader, request: ModelRequest) -> Iterator[ModelEvent]:

@@ -16,19 +16,15 @@ class Wire(Protocol):
 
     def begin(self) -> bytes:
         """The opening of a stream, before the first chunk."""
-        ...
 
     def unit(self, unit: Unit) -> bytes:
         """One chunk."""
-        ...
 
     def end(self, finish: str, usage: JSONObject) -> bytes:
         """The end of a stream, after the last chunk. `finish`: a Chat Completions finish reason."""
-        ...
 
     def error(self, code: str, message: str) -> bytes:
         """An error inside the stream."""
-        ...
 
 
 def sse(value: JSONValue, event: str = "") -> bytes:

@@ -47,7 +47,6 @@ class ReportWriter(Protocol):
 
     def write(self, chunk: Chunk) -> None:
         """Log a chunk."""
-        ...
 
 
 class TurnReports:

@@ -73,47 +73,38 @@ class ConversationPoint(Protocol):
     @property
     def session_id(self) -> str:
         """The session."""
-        ...
 
     @property
     def leaf_id(self) -> str | None:
         """The message that is answered."""
-        ...
 
     @property
     def history(self) -> list[Message] | None:
         """The path to it, root first."""
-        ...
 
     @property
     def client_tools(self) -> tuple[JSONObject, ...]:
         """Tools of the client that asked last."""
-        ...
 
     @property
     def caller_tools(self) -> tuple[JSONObject, ...]:
         """Tools of the program that asked for the turn."""
-        ...
 
     @property
     def model_choice(self) -> JSONObject | None:
         """The model that people chose for the conversation."""
-        ...
 
     @property
     def has_mcp_servers(self) -> bool:
         """Whether there may be MCP servers for the conversation."""
-        ...
 
     @property
     def has_extensions(self) -> bool:
         """Whether any extension is stored that may concern the conversation."""
-        ...
 
     @property
     def instructions(self) -> PersonInstructions:
         """The instructions of the person who asks."""
-        ...
 
     @property
     def project(self) -> ProjectContext:

@@ -28,7 +28,6 @@ class SeesTexts(Protocol):
 
         `name` differs whenever a text does, as a fingerprint. No statement for what was seen before.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

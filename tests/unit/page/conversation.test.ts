@@ -150,7 +150,10 @@ Deno.test("the line stays with a conversation whose history is switched, and wha
 
 Deno.test("the first history of a new conversation leaves its turn running", () => {
   const api = apiOf({ messages: () => Promise.resolve(page({})) });
-  const conversation = new Conversation(api, newInstance("Assistant", "n"));
+  const conversation = new Conversation(
+    api,
+    newInstance({ agent: "Assistant", name: "n", isTemporary: false, projectId: null }),
+  );
   conversation.attach(new TestLine());
   same(conversation.isLoaded, true);
   conversation.accepted("r", "t");

@@ -10,7 +10,8 @@ import type { ClientFrame, ServerFrame } from "../../../static/src/app/net/frame
 import { AgentSocket, type LineState } from "../../../static/src/app/net/socket.ts";
 import type { Limit } from "../../../static/src/app/net/types.ts";
 import { keptEntries, Outbox } from "../../../static/src/app/store/outbox.ts";
-import { arrived, type Begun, keep, keptInHistory, Unsent } from "../../../static/src/app/store/unsent.ts";
+import type { Begun } from "../../../static/src/app/store/instances.ts";
+import { arrived, keep, keptInHistory, Unsent } from "../../../static/src/app/store/unsent.ts";
 import { kept, pause, same, until } from "./making.ts";
 
 /** What a browser has and Deno has not. */
@@ -385,8 +386,8 @@ Deno.test("a full or forbidden storage loses nothing of what is on the page", ()
 
 Deno.test("a first message whose tab was closed is sent in the background", async () => {
   reset();
-  const here: Begun = { agent: "Assistant", name: "here", isTemporary: false };
-  const away: Begun = { agent: "Assistant", name: "away", isTemporary: true };
+  const here: Begun = { agent: "Assistant", name: "here", isTemporary: false, projectId: "prj_1" };
+  const away: Begun = { agent: "Assistant", name: "away", isTemporary: true, projectId: null };
   for (const [instance, id] of [[here, 1], [away, 2]] as const) {
     remember(`outbox.${instance.agent}/${instance.name}`, [kept(id)]);
     keep(instance);
@@ -407,7 +408,7 @@ Deno.test("a first message whose tab was closed is sent in the background", asyn
 
 Deno.test("one that the server refuses there is handed over once", async () => {
   reset();
-  const away = { agent: "Assistant", name: "away", isTemporary: false };
+  const away = { agent: "Assistant", name: "away", isTemporary: false, projectId: null };
   remember("outbox.Assistant/away", [kept(1)]);
   keep(away);
   const refused: unknown[] = [];

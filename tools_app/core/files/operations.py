@@ -17,7 +17,6 @@ class CanStat(Protocol):
 
     async def stat(self, path: str) -> Entry | None:
         """The entry at a path, following links; `None` where there is none."""
-        ...
 
 
 @runtime_checkable
@@ -26,7 +25,6 @@ class CanReadText(Protocol):
 
     async def read_file(self, path: str) -> str | None:
         """The text of a file, undecodable bytes replaced; `None` where there is none."""
-        ...
 
 
 @runtime_checkable
@@ -35,7 +33,6 @@ class CanReadBytes(Protocol):
 
     async def read_bytes(self, path: str) -> bytes | None:
         """The bytes of a file; `None` where there is none."""
-        ...
 
 
 @runtime_checkable
@@ -44,7 +41,6 @@ class CanReadStream(Protocol):
 
     def read_stream(self, path: str, *, start: int = 0) -> AsyncIterator[bytes]:
         """The bytes of a file from an offset, in pieces. Errors: `ENOENT`."""
-        ...
 
 
 @runtime_checkable
@@ -53,7 +49,6 @@ class CanReadMany(Protocol):
 
     def read_many(self, paths: Sequence[str], *, max_bytes: int) -> AsyncIterator[tuple[Entry, bytes | None]]:
         """Files with their bytes in the order of the paths; without their bytes if they have more than `max_bytes`."""
-        ...
 
 
 @runtime_checkable
@@ -62,11 +57,9 @@ class CanSearchMany(Protocol):
 
     async def find_brief(self, pattern: str, *, ignored: bool = True) -> list[BriefEntry]:
         """As `glob`, with what searches need of each entry."""
-        ...
 
     def read_found(self, files: Sequence[BriefEntry], *, max_bytes: int) -> AsyncIterator[list[JoinedFiles]]:
         """Contents of files that were found, in order, some at a time; without those that are gone, or grown."""
-        ...
 
 
 class ReadOperations(CanReadText, CanReadBytes, CanStat, Protocol):
@@ -80,11 +73,9 @@ class WriteOperations(Protocol):
         self, path: str, content: str | bytes, *, media_type: str = "", expected_version: str | None = None
     ) -> Entry:
         """Write a file. Durable when it returns."""
-        ...
 
     async def mkdir(self, path: str, *, recursive: bool = False) -> None:
         """Make a directory; `recursive` makes parents and accepts one that is there."""
-        ...
 
 
 class EditOperations(CanReadText, Protocol):
@@ -94,7 +85,6 @@ class EditOperations(CanReadText, Protocol):
         self, path: str, content: str | bytes, *, media_type: str = "", expected_version: str | None = None
     ) -> Entry:
         """Write a file in place of the expected version; an empty one means a new file. Errors: `FileConflict`."""
-        ...
 
 
 @runtime_checkable
@@ -103,7 +93,6 @@ class ListOperations(Protocol):
 
     async def read_dir(self, path: str = "/", *, limit: int = 1000, offset: int = 0) -> list[Entry]:
         """The direct children of a directory, directories first, then by name."""
-        ...
 
 
 class FindOperations(Protocol):
@@ -111,7 +100,6 @@ class FindOperations(Protocol):
 
     async def glob(self, pattern: str, *, limit: int | None = None, ignored: bool = True) -> list[Entry]:
         """Entries whose path matches, sorted by path; `ignored=False` leaves out what `.gitignore` files exclude."""
-        ...
 
 
 class GrepOperations(FindOperations, CanReadText, Protocol):
@@ -123,4 +111,3 @@ class DeleteOperations(Protocol):
 
     async def rm(self, path: str, *, recursive: bool = False, force: bool = False) -> None:
         """Remove an entry; `force` accepts that there is none."""
-        ...

@@ -19,19 +19,15 @@ class Reach(Protocol):
     @property
     def session_id(self) -> str:
         """The conversation; empty where it is not known."""
-        ...
 
     def note(self, origin: Origin, source: str) -> None:
         """Text of this origin was read."""
-        ...
 
     def written(self) -> Origin | None:
         """The origin of what is written now; `None` for what needs no distrust."""
-        ...
 
     def texts(self) -> list[SeenText]:
         """The texts of others that may be in what is passed on now."""
-        ...
 
 
 _present: ContextVar[Reach | None] = ContextVar("think_reach", default=None)

@@ -104,47 +104,36 @@ class Tree(Protocol):
 
     def root(self) -> Entry:
         """The root directory."""
-        ...
 
     def find(self, paths: Collection[str]) -> dict[str, Entry]:
         """The entries at these paths, without the root; those that do not exist are missing."""
-        ...
 
     def children(self, path: str, *, limit: int, offset: int = 0) -> list[Entry]:
         """Entries directly in a directory: directories, files, links, each by name."""
-        ...
 
     def is_empty(self, path: str) -> bool:
         """Whether nothing is in a directory, not even what lists leave out."""
-        ...
 
     def scan(self, prefix: str) -> Iterator[Entry]:
         """Every entry whose path begins with `prefix`, which ends in a slash, sorted by path."""
-        ...
 
     def open(self, entry: Entry) -> IO[bytes]:
         """The bytes of a file; usable after the operation. Errors: `ENOENT` where it is gone."""
-        ...
 
     def read_all(self, entries: Sequence[BriefEntry | Entry]) -> list[bytes | None]:
         """The bytes of several files, `None` for those that are gone."""
-        ...
 
     def commit(self, changes: Changes) -> Committed:
         """Carry out a plan."""
-        ...
 
     def copy(self, source: Entry, target: str) -> list[Entry]:
         """Copy an entry with all below it to a path where nothing is, in a directory that exists. Returns the new."""
-        ...
 
     def move(self, source: Entry, target: str) -> tuple[list[Entry], list[Entry]]:
         """Move an entry with all below it, as `copy`. Returns the old and the new ones."""
-        ...
 
     def info(self) -> WorkspaceInfo:
         """The totals."""
-        ...
 
 
 class Searching(Protocol):
@@ -152,11 +141,9 @@ class Searching(Protocol):
 
     def brief(self, prefix: str) -> Iterable[BriefEntry]:
         """As `scan`, with little of each entry, in one step."""
-        ...
 
     def joined(self, files: Sequence[BriefEntry], *, max_bytes: int) -> list[JoinedFiles]:
         """As `read_all`, of many files that `brief` gave, in order; without those that are gone or larger now."""
-        ...
 
 
 @runtime_checkable

@@ -64,7 +64,7 @@ export function EditProject({ project, close }: DialogProps<"edit-project">) {
     }
   };
   const remove = async () => {
-    const isSure = await dialogs.ask(async () => (await import("./confirm.tsx")).Confirm, {
+    const isSure = await dialogs.ask("confirm", {
       title: t("projects.remove-title", { project: project!.name }),
       text: t("projects.remove-text"),
       confirm: t("common.delete"),
