@@ -77,6 +77,30 @@ class _Entry:
     refresh: asyncio.TimerHandle | None = None
     read_at: float | None = None  # when calls last had the catalogue read
 
+    def check_breaker(self, target: Target, now: float) -> None:
+        """Fail at once while the server is left alone. Errors: `McpUnavailable`."""
+        stored = target.server.retry_at
+        there = 0.0 if stored is None else (stored - timezone.now()).total_seconds()
+        # A row that was read after the failure here and knows of none has been connected to since, elsewhere.
+        is_newer = self.failed_at is not None and self.failed_at < target.read_at
+        seconds = there if not self.failures or is_newer else self.retry_at - now
+        if seconds > 0:
+            raise McpUnavailable(
+                Phrase(
+                    "The MCP server {name!r} cannot be reached; it is tried again in {seconds} s. {error}",
+                    name=target.server.name,
+                    seconds=max(1, round(seconds)),
+                    error=self.error or target.server.error,
+                )
+            )
+
+    def note_failure(self, error: McpUnavailable, now: float) -> None:
+        """Leave the server alone for a time that doubles."""
+        self.failures += 1
+        self.failed_at = timezone.now()
+        self.retry_at = now + rows.retry_delay(self.failures)
+        self.error = error.message
+
 
 class McpPool:
     """The connections of one loop."""
@@ -162,7 +186,7 @@ class McpPool:
         async with entry.lock:
             if entry.connection is not None and entry.connection.is_open:
                 return entry.connection
-            self._check_breaker(target, entry)
+            entry.check_breaker(target, self._loop.time())
             self._entries.setdefault(target.key, entry)  # it may have been let go of while this call waited
             await self._make_room(entry)
             try:
@@ -205,30 +229,9 @@ class McpPool:
 
         return McpConnection(Way(spec, entry.auth), on_list_changed=list_changed)
 
-    def _check_breaker(self, target: Target, entry: _Entry) -> None:
-        """Fail at once while the server is left alone. Errors: `McpUnavailable`."""
-        here = entry.retry_at - self._loop.time()
-        stored = target.server.retry_at
-        there = 0.0 if stored is None else (stored - timezone.now()).total_seconds()
-        # A row that was read after the failure here and knows of none has been connected to since, elsewhere.
-        is_newer = entry.failed_at is not None and entry.failed_at < target.read_at
-        seconds = there if not entry.failures or is_newer else here
-        if seconds > 0:
-            raise McpUnavailable(
-                Phrase(
-                    "The MCP server {name!r} cannot be reached; it is tried again in {seconds} s. {error}",
-                    name=target.server.name,
-                    seconds=max(1, round(seconds)),
-                    error=entry.error or target.server.error,
-                )
-            )
-
     async def _failed(self, target: Target, entry: _Entry, error: McpUnavailable) -> None:
         await self._check_sign_in(target, entry)
-        entry.failures += 1
-        entry.failed_at = timezone.now()
-        entry.retry_at = self._loop.time() + health.retry_delay(entry.failures)
-        entry.error = error.message
+        entry.note_failure(error, self._loop.time())
         await db(health.note_failure, target.server.pk, target.server.config_hash, error.message)
 
     async def _check_sign_in(self, target: Target, entry: _Entry) -> None:

@@ -65,6 +65,17 @@ class _Totals:
         self.byte_count += sign * (entry.size if entry.kind is EntryKind.FILE else 0)
         self.objects += sign * bool(object_name)
 
+    def store_in(self, row: StoredWorkspace) -> None:
+        """Write the totals, if there is room. Errors: `ENOSPC`."""
+        entry_count = self.files + self.directories + self.links
+        check_room(row.owner_id, byte_count=self.byte_count, entry_count=entry_count)
+        row.file_count += self.files
+        row.directory_count += self.directories
+        row.link_count += self.links
+        row.byte_count += self.byte_count
+        row.object_count += self.objects
+        row.save()
+
 
 class DatabaseTree:
     """Entries of a workspace whose row its caller has locked, if it is to write. No row: it is empty.
@@ -158,7 +169,7 @@ class DatabaseTree:
         old = [entry for entry, _ in gone]
         backups, replaced = self._backups(row), _replaced(changes)
         backups.reserve(old)
-        self._count(row, delta)
+        delta.store_in(row)
         backups.keep(_removals(changes.removed))
         for kind, pairs in itertools.groupby(sorted(replaced, key=itemgetter(0)), key=itemgetter(0)):
             backups.keep(_at([before for _, before in pairs]), by=kind)
@@ -180,7 +191,7 @@ class DatabaseTree:
         delta = _Totals()
         for entry, object_name in self._with_objects(inside):
             delta.add(entry, object_name)
-        self._count(row, delta)
+        delta.store_in(row)
         insert_from(
             self._entries().filter(inside),
             WorkspaceEntry,
@@ -208,7 +219,7 @@ class DatabaseTree:
         old = [entry for entry, _ in self._with_objects(inside)]
         backups = self._backups(row)
         backups.reserve(old)
-        self._count(row, _Totals())
+        _Totals().store_in(row)
         backups.keep([inside])
         self._entries().filter(inside).update(**relocated(source.path, target))
         self._name(target)
@@ -270,20 +281,6 @@ class DatabaseTree:
     def _with_objects(self, some: Q) -> list[tuple[Entry, str]]:
         rows = self._entries().filter(some).order_by("path_key").values_list(*_COLUMNS, "storage_name")
         return [(_entry(row), row[-1]) for row in rows]
-
-    def _count(self, row: StoredWorkspace, delta: _Totals) -> None:
-        """Write the totals, if there is room. Errors: `ENOSPC`."""
-        check_room(
-            row.owner_id,
-            byte_count=delta.byte_count,
-            entry_count=delta.files + delta.directories + delta.links,
-        )
-        row.file_count += delta.files
-        row.directory_count += delta.directories
-        row.link_count += delta.links
-        row.byte_count += delta.byte_count
-        row.object_count += delta.objects
-        row.save()
 
 
 def _whole(tree: DatabaseTree, entry: BriefEntry | Entry) -> bytes:
