@@ -1,6 +1,5 @@
 """API operations on compactions: ask for one, list and read summaries, reword and undo them."""
 
-from datetime import datetime
 from typing import Annotated
 
 from django.http import HttpRequest
@@ -12,6 +11,7 @@ from chat.conversations import compactions
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.common import Input
+from chat.http.api.schemas.from_values import shows
 from chat.models import Role
 from chat.turns.state.compaction_queue import MAX_INSTRUCTIONS, request_compaction
 from sessions_app.compactions.services import MAX_SUMMARY_CHARS, CompactionView, get_compaction
@@ -38,25 +38,12 @@ class CompactionPatch(Input):
     summary: Annotated[str, StringConstraints(min_length=1, max_length=MAX_SUMMARY_CHARS, pattern=r"^[^\x00]*$")]
 
 
+@shows(CompactionView)
 class CompactionOut(Schema):
     """A summary that models read instead of the messages from the first to the last.
 
     `trigger`: manual, auto, overflow or added (by code). Tokens are of the whole history, as estimated.
     """
-
-    id: str
-    session_id: str
-    first_id: str
-    last_id: str
-    summary: str
-    trigger: str
-    model_name: str
-    message_count: int
-    tokens_before: int
-    tokens_after: int
-    created_at: datetime
-    edited_at: datetime | None
-    undone_at: datetime | None
 
 
 @router.post(

@@ -13,6 +13,7 @@ from chat.core.context.project_instructions import NOTHING_WRITTEN, WrittenByPeo
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.context import BlockOut
+from chat.http.api.schemas.from_values import shows
 from chat.http.api.schemas.usage import NextPriceOut
 from chat.instance.instance import make_agent
 from chat.instances.rows import key_of
@@ -20,18 +21,15 @@ from chat.models import AgentInstance
 from chat.people.preferences import instructions_of
 from chat.people.projects import project_context
 from chat.reads.next_price import next_price
-from chat.reads.preview import Preview, preview
+from chat.reads.preview import Preview, SummarySize, SystemSize, Tail, ToolSize, preview
 from thinkproject.kernel.aio import db
 
 router = Router(tags=["context"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 
 
+@shows(SystemSize)
 class SystemSizeOut(Schema):
     """The system prompt. `is_kept`: the session stores this prompt."""
-
-    text: str
-    tokens: int
-    is_kept: bool
 
 
 class InstructionsSizeOut(Schema):
@@ -41,36 +39,22 @@ class InstructionsSizeOut(Schema):
     tokens: int
 
 
+@shows(SummarySize)
 class SummarySizeOut(Schema):
     """A summary that is read in the place of the messages from the first to the last."""
 
-    first_id: str
-    last_id: str
-    text: str
-    tokens: int
-    message_count: int
 
-
+@shows(Tail)
 class TailOut(Schema):
     """The messages that are sent themselves. `left_out`: older ones that are neither sent nor summarised."""
 
-    tokens: int
-    message_count: int
-    first_id: str | None
-    first_text: str
-    left_out: int
-    queued_count: int
 
-
+@shows(ToolSize)
 class ToolSizeOut(Schema):
     """A tool as it is declared to the model. `refused`: why the model's server does not take it; empty for none."""
 
-    name: str
-    description: str
-    tokens: int
-    refused: str
 
-
+@shows(Preview)
 class PreviewOut(Schema):
     """The next call; tokens are estimates. `context_tokens`: the model's limit, 0 if unknown.
 
@@ -78,18 +62,10 @@ class PreviewOut(Schema):
     summarised by themselves. `policy`: the preset that decides what of the messages is sent, empty for another.
     """
 
-    session_id: str
-    model: str
-    context_tokens: int
-    usable_tokens: int
-    is_automatic: bool
-    policy: str
-    total_tokens: int
     system: SystemSizeOut
     instructions: InstructionsSizeOut | None
     project: InstructionsSizeOut | None
     blocks: list[BlockOut]
-    loaded: list[str]
     summaries: list[SummarySizeOut]
     tail: TailOut
     tools: list[ToolSizeOut]

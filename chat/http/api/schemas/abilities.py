@@ -10,7 +10,7 @@ from chat.conversations.offers import OfferedTool
 from chat.http.api.schemas.common import Id, Input, Name
 from chat.http.api.schemas.from_values import shows
 from chat.http.api.schemas.models import AgentOut
-from chat.reads.declarations import Method
+from chat.reads.declarations import Declarations, Method
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
@@ -46,6 +46,7 @@ class MethodInfoOut(Schema):
     """A method that clients may call. `signature`: its parameters as its class declares them."""
 
 
+@shows(Declarations)
 class AgentDetailOut(AgentOut):
     """The declarations of an agent class.
 
@@ -54,13 +55,8 @@ class AgentDetailOut(AgentOut):
     name and pattern; null for all.
     """
 
-    chats: bool
     methods: list[MethodInfoOut]
-    sub_agents: list[str]
     config_access: Literal["private", "read", "write"]
-    config_schema: JSONObject | None
-    max_steps: int | None
-    tool_names: list[str] | None
 
 
 @shows(OfferedTool)

@@ -1,7 +1,7 @@
 """Schemas that show a value of the product as it is: its fields are written once, in its dataclass."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from decimal import Decimal
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
@@ -14,8 +14,8 @@ Amount = Annotated[Decimal, PlainSerializer(lambda value: f"{value.normalize():f
 """An exact amount, as a text: `"0.0056"`."""
 
 
-def shows(value: type[Any]) -> Callable[[type[Out]], type[Out]]:
-    """Decorate a schema: it has the fields of a dataclass, each required, in their order.
+def shows(value: type[Any], *, without: Collection[str] = ()) -> Callable[[type[Out]], type[Out]]:
+    """Decorate a schema: it has the fields of a dataclass, each required, in their order; `without` some.
 
     A field that the schema declares has the type that it declares; those that the dataclass lacks come last.
     **Errors:** `TypeError` for a dataclass within, which needs a schema of its own.
@@ -26,7 +26,7 @@ def shows(value: type[Any]) -> Callable[[type[Out]], type[Out]]:
         hints = get_type_hints(schema, include_extras=True)
         own = {name: (hints[name], ...) for name in schema.model_fields}
         fields: dict[str, Any] = {}
-        for each in dataclasses.fields(value):
+        for each in (field for field in dataclasses.fields(value) if field.name not in without):
             hint = given[each.name]
             if each.name not in own and _names_dataclass(hint):
                 raise TypeError(f"{schema.__name__}.{each.name} needs a schema of its own")

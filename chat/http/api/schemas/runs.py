@@ -1,14 +1,14 @@
 """Schemas of runs: agents that work for another one."""
 
-from datetime import datetime
 from typing import Literal
 
 from ninja import Schema
 
-from chat.http.api.schemas.from_values import Amount
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
+from chat.http.api.schemas.from_values import shows
+from chat.sub_agents.views import RunView
 
 
+@shows(RunView, without={"turn_is_final", "progress_at"})
 class RunOut(Schema):
     """A run of an agent for a conversation. `run_id`: the caller's own id of it; `id` is ours.
 
@@ -21,27 +21,7 @@ class RunOut(Schema):
     child's whole conversation. `question_count`: questions of the child that wait for an answer.
     """
 
-    id: str
-    run_id: str
-    agent: str
-    call_id: str
-    order: int
-    display: JSONObject | None
-    input_preview: JSONValue
-    is_detached: bool
-    parent_id: str
-    child_id: str | None
-    child_name: str | None
-    parent_turn_id: str | None
-    turn_id: str | None
     status: Literal["starting", "running", "waiting", "completed", "error", "aborted", "skipped", "interrupted"]
-    progress: JSONObject | None
-    outcome: JSONObject | None
-    created_at: datetime
-    finished_at: datetime | None
-    turn_count: int
-    question_count: int
-    cost: Amount
 
 
 class RunPageOut(Schema):

@@ -1,13 +1,12 @@
 """API schemas of sessions, forks and exports."""
 
-from datetime import datetime
-
 from ninja import Field, Schema
 
 from chat.conversations.importing import ImportResult
 from chat.http.api.schemas.common import Id, Input, Title
 from chat.http.api.schemas.from_values import Amount, shows
 from chat.operations.deleted import DeletedConversation
+from sessions_app.core.messages.session_facts import SessionFacts
 from thinkproject.kernel.jsonvalue import JSONObject
 
 
@@ -32,29 +31,15 @@ class SessionChoiceIn(Input):
     session_id: Id
 
 
+@shows(SessionFacts)
 class SessionOut(Schema):
     """A session of a conversation. `is_current`: new turns go to it; `message_count`: of its active path.
 
     `summary`: a summary for people; empty until one is written.
     """
 
-    id: str
-    name: str
     is_current: bool
-    parent_id: str | None
     message_count: int
-    summary: str
-    created_at: datetime
-    updated_at: datetime
-    pinned_at: datetime | None
-    archived_at: datetime | None
-    auto_compaction: bool | None
-    model_name: str
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cached_tokens: int
-    cost: Amount
     max_cost: Amount | None
 
 
