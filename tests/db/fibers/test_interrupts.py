@@ -94,16 +94,18 @@ async def test_without_redis_the_notification_works_inside_the_process(running_f
     settings.THINK_FIBER_HEARTBEAT_SECONDS = 60.0
     fiber_id, task = running_fiber
     await db(services.cancel_fiber, fiber_id)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(15):
         await task
 
 
 async def test_without_any_notification_the_heartbeat_reads_the_flag(running_fiber: Any, settings: Any) -> None:
-    settings.THINK_FIBER_HEARTBEAT_SECONDS = 0.2
+    settings.THINK_FIBER_HEARTBEAT_SECONDS = 60.0
+    heartbeat.ensure()
     fiber_id, task = running_fiber
     await db(flag, fiber_id)
+    settings.THINK_FIBER_HEARTBEAT_SECONDS = 0.2
     heartbeat.ensure()  # wakes the thread, so that it sees the shorter interval
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(15):
         await task
 
 
@@ -113,16 +115,16 @@ def test_ringing_with_redis_down_raises_nothing(settings: Any, tmp_path: Path) -
     Fiber.objects.filter(pk=fiber.pk).update(status="running")
     started = time.monotonic()
     assert services.cancel_fiber(fiber.pk) is True
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10
 
 
 def test_a_notification_reaches_the_other_processes(redis_url: str, settings: Any) -> None:
     settings.REDIS_URL = redis_url
     with redis.Redis.from_url(redis_url) as other, other.pubsub() as pubsub:
         pubsub.subscribe(interrupts.CHANNEL)
-        assert pubsub.get_message(timeout=2)["type"] == "subscribe"
+        assert pubsub.get_message(timeout=15)["type"] == "subscribe"
         interrupts.notify("fib_1")
-        assert pubsub.get_message(timeout=2)["data"] == b"fib_1"
+        assert pubsub.get_message(timeout=15)["data"] == b"fib_1"
 
 
 def test_a_notification_during_the_claim_is_received_by_the_run() -> None:

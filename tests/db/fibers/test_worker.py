@@ -147,8 +147,8 @@ def test_closing_interrupts_what_runs_and_hands_it_back_unspent(worker: Worker) 
     fiber, running = run_elsewhere("worker.wait")
     started = time.monotonic()
     worker.close()
-    running.result(timeout=1)
-    assert time.monotonic() - started < 2
+    running.result(timeout=10)
+    assert time.monotonic() - started < 10, "what waits for twenty seconds was interrupted"
     assert seen == ["started", Interrupt.SHUTDOWN]
     row = selectors.get_fiber(fiber.pk)
     assert (row.status, row.reason, row.recoveries, row.retries, row.worker) == ("pending", "shutdown", 0, 0, "")

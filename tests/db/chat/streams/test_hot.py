@@ -30,9 +30,9 @@ async def test_one_batch_is_one_message(redis_log: RedisLog, redis_client: Redis
     opened = await redis_log.open("trn_x", fence=1, floor=0)
     async with redis_client.pubsub() as subscriber:
         await subscriber.subscribe(channel_of("trn_x"))
-        await subscriber.get_message(timeout=1)
+        await subscriber.get_message(timeout=15)
         await redis_log.append([append_of("trn_x", opened.epoch, 0, 3)])
-        message = await subscriber.get_message(timeout=1)
+        message = await subscriber.get_message(timeout=15)
         assert message is not None
         assert message["data"] == "\n".join([f"{opened.epoch} 0", *texts(3)])
         assert await subscriber.get_message(timeout=0.05) is None
@@ -166,4 +166,4 @@ async def test_a_missing_server_is_reported() -> None:
         await log.read("trn_x", 0, 1)
     with pytest.raises(LogUnavailable):
         await log.close("trn_x")
-    await asyncio.wait_for(log.aclose(), 2)
+    await asyncio.wait_for(log.aclose(), 15)

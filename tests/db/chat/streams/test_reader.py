@@ -130,7 +130,7 @@ async def test_the_notification_of_close_stream_ends_a_follower_at_once(
         await client.until(2)
         over.is_over = True
         await close_stream(stream, log=log)
-        await asyncio.wait_for(client.task, 2)
+        await asyncio.wait_for(client.task, 15)
     assert client.has_ended
 
 
@@ -140,7 +140,7 @@ async def test_a_lost_notification_costs_no_more_than_the_idle_time(log: StreamL
     async with Collector(stream, log, over) as client:
         await client.until(2)
         over.is_over = True
-        await asyncio.wait_for(client.task, 2)
+        await asyncio.wait_for(client.task, 15)
     assert client.has_ended
 
 
