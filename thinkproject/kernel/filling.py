@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 Value = TypeVar("Value")
 
 
-def filled(kind: Callable[..., Value], source: object, **own: Any) -> Value:
+def filled(kind: Callable[..., Value], source: object, /, **own: Any) -> Value:
     """A dataclass or schema with what is given, and the rest from the attributes of the same names.
 
     **Errors:** `AttributeError` for a field that the source lacks, whatever its default.

@@ -98,7 +98,7 @@ class _Entry:
         """Leave the server alone for a time that doubles."""
         self.failures += 1
         self.failed_at = timezone.now()
-        self.retry_at = now + rows.retry_delay(self.failures)
+        self.retry_at = now + health.retry_delay(self.failures)
         self.error = error.message
 
 

@@ -32,7 +32,7 @@ def shows(value: type[Any], *, without: Collection[str] = ()) -> Callable[[type[
                 raise TypeError(f"{schema.__name__}.{each.name} needs a schema of its own")
             fields[each.name] = (Amount if hint is Decimal else hint, ...)
         about: Any = {"__module__": schema.__module__, "__doc__": schema.__doc__, "__base__": schema.__base__}
-        made: type[Out] = create_model(schema.__name__, **about, **{**fields, **own})
+        made: type[Any] = create_model(schema.__name__, **about, **{**fields, **own})
         return made
 
     return with_fields
