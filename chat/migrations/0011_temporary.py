@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("think_chat", "0009_prompts_and_feedback"),
+        ("think_chat", "0010_projects"),
         ("think_sessions", "0002_hidden_sessions"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
