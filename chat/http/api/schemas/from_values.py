@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Collection
 from decimal import Decimal
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints
 
 from ninja import Schema
 from pydantic import PlainSerializer, create_model
@@ -32,8 +32,7 @@ def shows(value: type[Any], *, without: Collection[str] = ()) -> Callable[[type[
                 raise TypeError(f"{schema.__name__}.{each.name} needs a schema of its own")
             fields[each.name] = (Amount if hint is Decimal else hint, ...)
         about: Any = {"__module__": schema.__module__, "__doc__": schema.__doc__, "__base__": schema.__base__}
-        made: type[Any] = create_model(schema.__name__, **about, **{**fields, **own})
-        return made
+        return cast("type[Out]", create_model(schema.__name__, **about, **{**fields, **own}))
 
     return with_fields
 
