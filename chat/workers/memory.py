@@ -11,7 +11,8 @@ from django.utils import timezone
 from chat.core.context.context_policy import READ_TIME, ContextPolicy
 from chat.core.context.prompt import to_model_messages
 from chat.core.loop.hooks import Moment, StepConfig, StepContext, StepRecord, StopCondition
-from chat.core.loop.loop import TurnLoop, TurnPlan
+from chat.core.loop.loop import TurnLoop
+from chat.core.loop.plan import TurnPlan
 from chat.core.loop.step_limit import StepLimit
 from chat.core.loop.totals import TurnTotals
 from chat.core.loop.turn_state import TurnState

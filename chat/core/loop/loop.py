@@ -7,9 +7,9 @@ A request that exceeds the model's context is shortened and sent again (`chat.co
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Protocol
 
 from chat.core.context.prompt import goes_on
@@ -21,13 +21,12 @@ from chat.core.loop.call_records import (
     steer_chunks,
     todo_chunk,
 )
-from chat.core.loop.context_window import ContextReducer, ContextWindow
-from chat.core.loop.failover import ContextSize, ModelFailover, with_models
-from chat.core.loop.hooks import ModelChoice, Moment, StepConfig, StepContext, StepRecord
-from chat.core.loop.request_records import RequestRecorder
+from chat.core.loop.context_window import ContextWindow
+from chat.core.loop.failover import ModelFailover, with_models
+from chat.core.loop.hooks import Moment, StepConfig, StepContext, StepRecord
+from chat.core.loop.plan import TurnPlan
 from chat.core.loop.seam import Seam
 from chat.core.loop.step_history import StepHistory
-from chat.core.loop.step_limit import StepLimit
 from chat.core.loop.step_tools import (
     activity,
     choice_of,
@@ -37,27 +36,22 @@ from chat.core.loop.step_tools import (
     only_offered,
     through_offered,
 )
-from chat.core.loop.totals import MODEL_PREFIX, CostOf, TurnTotals
-from chat.core.loop.turn_state import Clock, EventTranslator, TurnState
+from chat.core.loop.totals import MODEL_PREFIX, TurnTotals
+from chat.core.loop.turn_state import EventTranslator, TurnState
 from chat.core.model.language_model import (
     Finish,
     FinishReason,
     LanguageModel,
     ModelMessage,
     ModelRequest,
-    ModelSettings,
     Spent,
-    ToolSpec,
     Usage,
 )
-from chat.core.model.output_schema import Output
-from chat.core.model.prices import NOTHING
 from chat.core.wire import chunks
 from chat.core.wire.chunks import Chunk
 from chat.errors import AnswerFailed, ContextOverflow, ModelError, NetworkLost
 from fibers.errors import Parked
 from fibers.waits import Wait
-from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.call_check import CheckedCall
 from tools_app.core.deferral import WrappedCall
@@ -125,36 +119,6 @@ class StepHooks(Protocol):
 
     async def message_metadata(self, moment: Moment, totals: "TurnTotals") -> JSONObject | None:
         """Metadata that the answer gets at its start and at its end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnPlan:
-    """The input of one turn. `prompt` builds the full message list from the assistant message so far."""
-
-    request_id: str
-    assistant_id: str
-    model: LanguageModel
-    resolve_model: Callable[[ModelChoice], LanguageModel]
-    system: str
-    prompt: Callable[[Message], tuple[ModelMessage, ...]]
-    tools: tuple[ToolSpec, ...] = ()
-    found: tuple[ToolSpec, ...] = ()  # not declared: called through the finders
-    finders: tuple[ToolSpec, ...] = ()
-    reader: ToolSpec | None = None  # reads on in outputs that were cut
-    needs_reader: Callable[[Message], bool] = lambda _answer: False
-    tool_choice: str = "auto"
-    settings: ModelSettings = field(default_factory=ModelSettings)
-    limit: StepLimit = field(default_factory=StepLimit)
-    output: Output | None = None
-    shared: Any = None
-    send_reasoning: bool = True
-    reducer: ContextReducer | None = None  # without one an overflow ends the turn
-    cost_of: CostOf = lambda _names, _usage: NOTHING
-    context_size: ContextSize = lambda _model: 0
-    titles: Mapping[str, str] = field(default_factory=dict)  # names of tools for people
-    clock: Clock
-    partial_output_shown: bool = False  # a former attempt showed something of the step that is not recorded
-    requests: RequestRecorder = field(default_factory=RequestRecorder)  # goes on from those of the turns before
 
 
 class TurnLoop:

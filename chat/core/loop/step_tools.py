@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from chat.core.loop.hooks import StepConfig
+from chat.core.loop.plan import TurnPlan
 from chat.core.loop.turn_state import Unwrap
 from chat.core.model.language_model import ToolSpec
 from chat.core.model.tool_choice import read_tool_choice
@@ -21,35 +22,7 @@ from tools_app.errors import ToolDeclarationInvalid
 Check: TypeAlias = Callable[[str, str], CheckedCall]
 
 
-class HasTools(Protocol):
-    """The tools of a turn's plan."""
-
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """The turn's own."""
-
-    @property
-    def found(self) -> tuple[ToolSpec, ...]:
-        """Tools that are not declared: the model finds them, and calls them through the finders."""
-
-    @property
-    def finders(self) -> tuple[ToolSpec, ...]:
-        """The tools that find and call those."""
-
-    @property
-    def tool_choice(self) -> str:
-        """The turn's choice among them."""
-
-    @property
-    def reader(self) -> ToolSpec | None:
-        """The tool that reads on in outputs that were cut."""
-
-    @property
-    def needs_reader(self) -> Callable[[Message], bool]:
-        """Whether the answer so far has such an output."""
-
-
-def offered_tools(plan: HasTools, config: StepConfig, message: Message) -> tuple[ToolSpec, ...]:
+def offered_tools(plan: TurnPlan, config: StepConfig, message: Message) -> tuple[ToolSpec, ...]:
     """The tools that a step declares.
 
     The reader is there once something was cut, the finders where there is something to find, unless a pattern takes
@@ -68,7 +41,7 @@ def offered_tools(plan: HasTools, config: StepConfig, message: Message) -> tuple
     return (*tools, reader) if plan.needs_reader(message) else tools
 
 
-def choice_of(plan: HasTools, config: StepConfig, tools: tuple[ToolSpec, ...]) -> str:
+def choice_of(plan: TurnPlan, config: StepConfig, tools: tuple[ToolSpec, ...]) -> str:
     """The choice among the tools of a step: what its hook says, else the turn's as far as the step has the tool."""
     choice, names = plan.tool_choice, [tool.name for tool in tools]
     if config.tool_choice is not None:
@@ -92,7 +65,7 @@ def _left(tools: tuple[ToolSpec, ...], patterns: tuple[str, ...] | None) -> tupl
     return tools if patterns is None else tuple(tool for tool in tools if selects(patterns, tool.name))
 
 
-def hidden_tools(plan: HasTools, config: StepConfig, offered: tuple[ToolSpec, ...], choice: str) -> frozenset[str]:
+def hidden_tools(plan: TurnPlan, config: StepConfig, offered: tuple[ToolSpec, ...], choice: str) -> frozenset[str]:
     """Names of the turn's tools that are not there for a step, which offers these by this choice."""
     known = {tool.name for tool in (*plan.tools, *plan.found, *plan.finders, *([plan.reader] if plan.reader else []))}
     if choice == "none":

@@ -17,7 +17,7 @@ from chat.core.context.compaction_policy import CompactionPolicy
 from chat.core.context.result_files import READER
 from chat.core.context.session_setup import SessionSetup
 from chat.core.loop.hooks import ChatOptions, TurnConfig, TurnContext
-from chat.core.loop.loop import TurnPlan
+from chat.core.loop.plan import TurnPlan
 from chat.core.loop.request_records import RequestRecorder
 from chat.core.loop.step_limit import StepLimit
 from chat.core.model.chosen_model import stored_choice

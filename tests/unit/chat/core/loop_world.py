@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from chat.core.context.prompt import GO_ON_TEXT, to_model_messages
 from chat.core.loop.context_window import ContextReducer
 from chat.core.loop.hooks import Moment, StepConfig, StepContext, StepRecord
-from chat.core.loop.loop import TurnLoop, TurnPlan
+from chat.core.loop.loop import TurnLoop
+from chat.core.loop.plan import TurnPlan
 from chat.core.loop.step_limit import StepLimit
 from chat.core.loop.totals import TurnTotals
 from chat.core.loop.turn_state import TurnState
