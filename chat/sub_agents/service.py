@@ -18,6 +18,7 @@ from chat.models.runs import AgentRun
 from chat.operations.removal import delete_instance
 from chat.sub_agents import registry
 from chat.turns.delegation.ending import attach
+from chat.turns.delegation.reports import TurnReports
 from chat.turns.delegation.starting import start_run
 from chat.turns.delegation.stopping import stop_below, stop_run
 from fibers.context import current_fiber
@@ -33,16 +34,6 @@ RUN_WAIT = "agent-run"
 """Kind of the wait of a parent's turn."""
 
 
-class Reports(Protocol):
-    """Takes the reports of the agent of a turn. From any thread."""
-
-    def progress(self, fraction: float, message: str) -> None:
-        """Show progress."""
-
-    def milestone(self, name: str, data: JSONObject) -> None:
-        """Keep a milestone."""
-
-
 class MakeHandle(Protocol):
     """Makes a handle of an instance."""
 
@@ -56,7 +47,7 @@ class InstanceSubAgents:
 
     handle_of: ClassVar[MakeHandle]  # set by `chat.wiring`: handles lie above, and reach this
     key: InstanceKey
-    reports: Reports | None = None  # of the turn that the agent object works for
+    reports: TurnReports | None = None  # of the turn that the agent object works for
 
     def open(self, route: str, name: str) -> Any:
         """A handle of a sub-agent."""
