@@ -30,6 +30,7 @@ from fibers.models.schedules import Schedule
 from fibers.schedules import services
 from fibers.schedules.clock import database_now
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.filling import filled
 
 router = Router(tags=["schedules"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 _CHANGES = declares(403, 404, 409, 429)
@@ -125,21 +126,12 @@ def _shown(schedules: list[Schedule]) -> list[ScheduleOut]:
 
 def _out(schedule: Schedule, run: OccurrenceView | None, now: datetime) -> ScheduleOut:
     payload = schedule.payload or {}
-    return ScheduleOut(
-        id=schedule.pk,
-        title=schedule.title,
-        kind=schedule.kind,  # type: ignore[arg-type]  # one of the enum's values
-        spec=schedule.spec,
-        zone=schedule.zone,
+    return filled(
+        ScheduleOut,
+        schedule,
         prompt=payload.get("prompt"),
         method=payload.get("method") or payload.get("callable") or payload.get("task"),
-        status=schedule.status,  # type: ignore[arg-type]  # as above
-        error=schedule.error,
         next=services.times_from(schedule, now),
-        last_at=schedule.last_at,
-        skipped=schedule.skipped,
-        created_by=schedule.created_by,
-        created_at=schedule.created_at,
         can_edit=can_edit(schedule),
         can_delete=schedule.declaration is None,
         last_run=None if run is None else run_out(run),
