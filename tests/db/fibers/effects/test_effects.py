@@ -266,8 +266,8 @@ async def test_dispose_takes_nothing_more_and_waits_for_what_runs() -> None:
     running = asyncio.create_task(run_until_idle())
     await asyncio.to_thread(entered.wait, 20)
     disposing = [asyncio.create_task(effect.dispose()) for _ in range(2)]
+    await asyncio.sleep(0)  # in which both begin
     await db(add, "bob")  # nothing watches
-    await asyncio.sleep(0)
     assert not any(task.done() for task in disposing)
     go.set()
     await asyncio.gather(running, *disposing)
