@@ -86,14 +86,14 @@ async def test_a_silent_connection_is_asked_and_given_up(
     redis_log: RedisLog, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redis_subscriber, "PING_SECONDS", 0.1)
-    monkeypatch.setattr(redis_subscriber, "ACK_SECONDS", 0.2)
+    monkeypatch.setattr(redis_subscriber, "ACK_SECONDS", 0.6)
     async with redis_log.subscribe("trn_x", 10) as subscription:
         subscription.clear()
         first = (await redis_client.client_list(_type="pubsub"))[0]["id"]
-        await asyncio.sleep(0.5)  # longer than a ping and the time that its answer has
+        await asyncio.sleep(0.8)  # longer than a ping and the time that its answer has
         assert (await redis_client.client_list(_type="pubsub"))[0]["id"] == first  # it answers pings
-        await redis_client.client_pause(1000)
-        assert (await subscription.wait(5)).must_reread
+        await redis_client.client_pause(1500)
+        assert (await subscription.wait(15)).must_reread
         await redis_client.client_unpause()
         assert (await redis_client.client_list(_type="pubsub"))[0]["id"] != first
 
@@ -103,7 +103,7 @@ async def test_a_join_without_a_server_does_not_hang(monkeypatch: pytest.MonkeyP
     log = RedisLog("unix:///nowhere/r.sock")
     began = time.monotonic()
     async with log.subscribe("trn_x", 10) as subscription:
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
         assert (await subscription.wait(0.05)).is_silence
     await log.aclose()
 
