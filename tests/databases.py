@@ -5,8 +5,9 @@ On SQLite it is the same one for tests in a process and for products in processe
 
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from django.conf import settings
@@ -26,28 +27,39 @@ def folder() -> Path:
 def use_copy() -> None:
     """Connect this process to a copy of the migrated database. It goes with the folder or the server of the run."""
     with prepared.locked() as place:
+        _make(place)
         if connection.vendor == "sqlite":
-            _copy_file(place / prepared.MIGRATED)
+            own = settings.TEST_DIR / "test.sqlite3"
+            shutil.copy(place / prepared.MIGRATED, own)
+            connection.settings_dict["NAME"] = own
         else:
             _copy_database()
 
 
-def _copy_file(original: Path) -> None:
-    own = settings.TEST_DIR / "test.sqlite3"
-    if not original.exists():
-        with _made() as name:
+def make_meanwhile(unblocked: Callable[[], AbstractContextManager[None]]) -> None:
+    """Make it in a thread, as the process that starts the others does while these collect. They wait for it."""
+
+    def make() -> None:
+        with unblocked(), prepared.locked() as place:
+            _make(place)
+
+    threading.Thread(target=make, name="migrating", daemon=True).start()
+
+
+def _make(place: Path) -> None:
+    """Make the original, once in a run."""
+    original = place / prepared.MIGRATED if connection.vendor == "sqlite" else folder() / "migrated"
+    if original.exists():
+        return
+    with _made() as name:
+        if connection.vendor == "sqlite":
             shutil.copy(name, original)
-    else:
-        shutil.copy(original, own)
-        connection.settings_dict["NAME"] = own
+        else:
+            original.write_text(name, encoding="utf-8")
 
 
 def _copy_database() -> None:
-    marker = folder() / "migrated"
-    if not marker.exists():
-        with _made() as name:
-            marker.write_text(name, encoding="utf-8")
-    connection.settings_dict["NAME"] = marker.read_text(encoding="utf-8")
+    connection.settings_dict["NAME"] = (folder() / "migrated").read_text(encoding="utf-8")
     suffix = f"copy_{os.getpid()}"
     copy = connection.creation.get_test_db_clone_settings(suffix)
     connection.creation.clone_test_db(suffix, verbosity=0, autoclobber=True)
@@ -59,4 +71,6 @@ def _made() -> Iterator[str]:
     """The name of a new database, migrated, without a connection to it."""
     connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     connection.close()
+    if connection.vendor != "sqlite":
+        connection.close_pool()  # type: ignore[attr-defined]  # of this engine alone; a copy needs an original without users
     yield str(connection.settings_dict["NAME"])
