@@ -178,7 +178,7 @@ def _several(rest: list[str]) -> list[str]:
     """Options for several processes of tests: most of a run is waiting, so there are more of them than cores."""
     if any(word.startswith("-n") for word in rest):
         return []
-    return ["-n", os.environ.get("TEST_PROCESSES", "4"), "--dist", "loadgroup"]
+    return ["-n", os.environ.get("TEST_PROCESSES", "5"), "--dist", "loadgroup"]
 
 
 def check(_rest: list[str]) -> int:
