@@ -92,7 +92,7 @@ async def opener(owner: User) -> AsyncIterator[Connect]:
 
     async def go(path: str, user: User | None = None, *, is_ready: bool = True) -> Any:
         made = connection(path, cookie=await sync_to_async(cookie_of)(user or owner))
-        await made.connect(timeout=5)
+        await made.connect(timeout=15)
         opened.append(made)
         if is_ready:
             await frames_until(made, "cf_agent_mcp_servers")

@@ -8,7 +8,7 @@ async def opened(path: str, **credential: str) -> list[str]:
     """Open a socket and take what it is sent first; the statements that this cost."""
     socket = connection(path, **credential)
     with statements() as found:
-        assert await socket.connect(timeout=5) == (True, None)
+        assert await socket.connect(timeout=15) == (True, None)
         await frames_until(socket, "cf_agent_mcp_servers")
     await socket.disconnect()
     return found

@@ -27,7 +27,7 @@ async def opening_sockets() -> AsyncIterator[Open]:
 
     async def go(user: User, path: str) -> Any:
         made = connection(f"/agents/{path}", cookie=await sync_to_async(cookie_of)(user))
-        connected, _ = await made.connect(timeout=5)
+        connected, _ = await made.connect(timeout=15)
         assert connected
         opened.append(made)
         await frames_until(made, "cf_agent_mcp_servers")

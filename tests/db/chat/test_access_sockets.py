@@ -85,7 +85,7 @@ def door() -> str:
 @pytest.fixture
 async def his_socket(bob: User, her_turn: Turn, door: str) -> AsyncIterator[Any]:
     socket = connection(door, cookie=await sync_to_async(cookie_of)(bob))
-    connected, _ = await socket.connect(timeout=5)
+    connected, _ = await socket.connect(timeout=15)
     assert connected
     yield socket
     await socket.disconnect()
@@ -111,7 +111,7 @@ async def opened(user: User, turn: Turn) -> tuple[Any, str]:
     """A socket at Alice's conversation by its id, and what the handshake has shown."""
     path, query = "/agents/assistant/talk", f"instance={turn.instance_id}"
     socket = connection(path, cookie=await sync_to_async(cookie_of)(user), query=query)
-    connected, _ = await socket.connect(timeout=5)
+    connected, _ = await socket.connect(timeout=15)
     assert connected
     return socket, "".join(await answered(socket))
 
@@ -135,20 +135,20 @@ async def test_a_stranger_gets_the_answer_of_what_is_missing(alice: User, bob: U
     answers = []
     for query in (f"instance={her_turn.instance_id}", "instance=ins_unknown", "instance=%00"):
         socket = connection("/agents/assistant/talk", cookie=cookie, query=query)
-        assert await socket.connect(timeout=5) == (True, None)
-        answers.append(await socket.receive_output(timeout=5))
+        assert await socket.connect(timeout=15) == (True, None)
+        answers.append(await socket.receive_output(timeout=15))
     assert answers == [{"type": "websocket.close", "code": 4404, "reason": "There is no agent of this name."}] * 3
     await sync_to_async(add_member)(her_turn.instance, bob.username, Role.READER, by=alice.pk)
     elsewhere = connection("/agents/assistant/else", cookie=cookie, query=f"instance={her_turn.instance_id}")
-    assert await elsewhere.connect(timeout=5) == (True, None)
-    assert await elsewhere.receive_output(timeout=5) == answers[0]
+    assert await elsewhere.connect(timeout=15) == (True, None)
+    assert await elsewhere.receive_output(timeout=15) == answers[0]
 
 
 async def test_a_revoked_member_is_out_at_once(alice: User, bob: User, her_turn: Turn) -> None:
     member = await sync_to_async(add_member)(her_turn.instance, bob.username, Role.READER, by=alice.pk)
     socket, _ = await opened(bob, her_turn)
     await sync_to_async(remove_member)(her_turn.instance, member.pk)
-    closed = await socket.receive_output(timeout=5)
+    closed = await socket.receive_output(timeout=15)
     assert (closed["type"], closed["code"]) == ("websocket.close", 4404)
 
 
@@ -159,7 +159,7 @@ async def test_a_revocation_that_was_not_notified_counts_at_the_next_frame(
     socket, _ = await opened(bob, her_turn)
     await sync_to_async(Membership.objects.filter(pk=member.pk).update)(revoked_at=timezone.now())
     await socket.send_to(text_data=json.dumps({"type": "think_ping"}))
-    closed = await socket.receive_output(timeout=5)
+    closed = await socket.receive_output(timeout=15)
     assert (closed["type"], closed["code"]) == ("websocket.close", 4404)
 
 
@@ -176,8 +176,8 @@ async def test_the_handshake_shows_nothing_of_hers(his_socket: Any) -> None:
 )
 async def test_an_anonymous_socket_is_closed_with_4401(her_turn: Turn, path: str, code: int) -> None:
     socket = connection(path)
-    assert await socket.connect(timeout=5) == (True, None)
-    closed = await socket.receive_output(timeout=5)
+    assert await socket.connect(timeout=15) == (True, None)
+    closed = await socket.receive_output(timeout=15)
     assert (closed["type"], closed["code"]) == ("websocket.close", code)
 
 
@@ -188,8 +188,8 @@ async def test_an_anonymous_socket_is_closed_with_4401(her_turn: Turn, path: str
 async def test_an_unknown_address_is_closed_with_4404(bob: User, path: str) -> None:
     _row, secret = await sync_to_async(api_tokens.create_token)(bob, name="t")
     socket = connection(path, query=f"token={secret}")
-    assert await socket.connect(timeout=5) == (True, None)
-    closed = await socket.receive_output(timeout=5)
+    assert await socket.connect(timeout=15) == (True, None)
+    closed = await socket.receive_output(timeout=15)
     assert (closed["type"], closed["code"]) == ("websocket.close", 4404)
 
 
@@ -197,7 +197,7 @@ async def test_an_unknown_address_is_closed_with_4404(bob: User, path: str) -> N
 async def test_a_foreign_page_is_refused_before_accepting(bob: User, path: str) -> None:
     cookie = await sync_to_async(cookie_of)(bob)
     socket = connection(path, cookie=cookie, origin="http://evil.example")
-    connected, _ = await socket.connect(timeout=5)
+    connected, _ = await socket.connect(timeout=15)
     assert not connected
 
 
@@ -221,9 +221,9 @@ async def test_authority_that_ends_closes_the_socket_at_the_next_frame(
     await sync_to_async(end)()
     before = await sync_to_async(AgentInstance.objects.count)()
     await his_socket.send_to(text_data=json.dumps(SDK_FRAMES[0] if door.endswith("/chat") else FRAMES[0]))
-    closed = await his_socket.receive_output(timeout=5)
+    closed = await his_socket.receive_output(timeout=15)
     while closed["type"] == "websocket.send":  # what it was sent before
-        closed = await his_socket.receive_output(timeout=5)
+        closed = await his_socket.receive_output(timeout=15)
     assert (closed["type"], closed["code"]) == ("websocket.close", 4401)
     assert await sync_to_async(AgentInstance.objects.count)() == before
 
@@ -233,9 +233,9 @@ async def test_an_instance_whose_class_is_gone_keeps_its_socket(
 ) -> None:
     relic = await sync_to_async(make_instance)(alice, "old", agent="retired")
     made = connection("/agents/retired/old", cookie=await sync_to_async(cookie_of)(alice))
-    connected, _ = await made.connect(timeout=5)
+    connected, _ = await made.connect(timeout=15)
     assert connected
-    kinds = [json.loads(await made.receive_from(timeout=5))["type"] for _ in range(3)]
+    kinds = [json.loads(await made.receive_from(timeout=15))["type"] for _ in range(3)]
     assert kinds == ["cf_agent_chat_messages", "cf_agent_identity", "cf_agent_mcp_servers"]
     await made.send_to(json.dumps({"type": "unheard-of"}))
     assert await made.receive_nothing(timeout=0.5)  # it neither answers nor closes: a closed one would be retried
@@ -246,7 +246,7 @@ async def test_an_instance_whose_class_is_gone_keeps_its_socket(
 async def test_who_is_here_is_relayed_and_bounded(alice: User, bob: User, her_turn: Turn) -> None:
     await sync_to_async(add_member)(her_turn.instance, bob.username, Role.READER, by=alice.pk)
     hers = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice), query="_frames=1")
-    assert (await hers.connect(timeout=5))[0]
+    assert (await hers.connect(timeout=15))[0]
     await answered(hers)
     his, _ = await opened(bob, her_turn)
     before = await sync_to_async(all_rows)()

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 async def closing(socket: Any) -> tuple[str, int]:
     """The end of a socket; frames before it are passed over."""
-    while (output := await socket.receive_output(timeout=5))["type"] != "websocket.close":
+    while (output := await socket.receive_output(timeout=15))["type"] != "websocket.close":
         pass
     return output["type"], output["code"]
 
@@ -32,7 +32,7 @@ async def test_sockets_of_its_people_are_closed(
     elsewhere = await open_socket(alice, "assistant/else")
     query = f"instance={conversation.pk}"
     his = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(bob), query=query)
-    assert (await his.connect(timeout=5))[0]
+    assert (await his.connect(timeout=15))[0]
     await sync_to_async(put_into_deleted)([conversation])
     assert await closing(hers) == ("websocket.close", 4404)
     assert await closing(his) == ("websocket.close", 4404)
@@ -45,13 +45,13 @@ async def test_its_address_shows_nothing_of_it_until_it_is_back(
     await sync_to_async(put_into_deleted)([conversation])
     assert await sync_to_async(version_row)(key_of(conversation)) is None
     fresh = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
-    assert (await fresh.connect(timeout=5))[0]
+    assert (await fresh.connect(timeout=15))[0]
     shown = "".join([*await answered(fresh), *await received(fresh)])
     assert "text of a1" not in shown
     await fresh.disconnect()
     await sync_to_async(restore_instances)(alice.pk, [conversation.pk])
     again = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
-    assert (await again.connect(timeout=5))[0]
+    assert (await again.connect(timeout=15))[0]
     assert "text of a1" in "".join(await answered(again))
     await again.disconnect()
 

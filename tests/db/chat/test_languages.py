@@ -146,7 +146,7 @@ async def sockets(visitor: User) -> AsyncIterator[list[Any]]:
         ]
         made = WebsocketCommunicator(URLRouter(websocket_urlpatterns), "/agents/assistant/talk", headers)
         made.scope["raw_path"] = b"/agents/assistant/talk"
-        assert (await made.connect(timeout=5))[0]
+        assert (await made.connect(timeout=15))[0]
         await frames_until(made, "cf_agent_mcp_servers")
         found.append(made)
     yield found

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 async def opened(user: User, query: str) -> Any:
     socket = connection("/agents/assistant/elsewhere", cookie=await sync_to_async(cookie_of)(user), query=query)
-    connected, _ = await socket.connect(timeout=5)
+    connected, _ = await socket.connect(timeout=15)
     assert connected
     await frames_until(socket, "cf_agent_identity")  # it is accepted before it is in the groups
     return socket

@@ -47,7 +47,7 @@ def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def socket(alice: User, instance: AgentInstance) -> AsyncIterator[Any]:
     made = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
-    connected, _ = await made.connect(timeout=5)
+    connected, _ = await made.connect(timeout=15)
     assert connected
     await frames_until(made, "cf_agent_mcp_servers")
     yield made
@@ -161,7 +161,7 @@ async def test_the_first_turn_of_all_is_sent_although_its_notification_comes_las
     settings.THINK_STREAM_IDLE_SECONDS = 0.1
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.2)
     made = connection("/agents/assistant/new", cookie=await sync_to_async(cookie_of)(alice))
-    await made.connect(timeout=5)
+    await made.connect(timeout=15)
     await frames_until(made, "cf_agent_mcp_servers")
     instance = await sync_to_async(make_instance)(alice, "new")
     turn = await sync_to_async(accept)(instance, "r1")
@@ -241,7 +241,7 @@ async def test_the_list_ends_with_the_next_question_also_where_its_turn_has_begu
     await sync_to_async(begin)(second)
     await close_stream(first.pk)
     await frames_until(socket, "done")
-    shown = json.loads(await socket.receive_from(timeout=5))
+    shown = json.loads(await socket.receive_from(timeout=15))
     assert [message["id"] for message in shown["messages"]][1:3] == ["answer-r1", "question-r2"]
 
 
@@ -361,7 +361,7 @@ async def test_an_answered_call_is_shown_as_answered_although_all_notifications_
     call: Part = {"type": "tool-pay", "toolCallId": "c1", "toolName": "pay", "state": "output-denied"}
     await sync_to_async(update_message)(instance.session_id, "answer-r1", lambda m: {**m, "parts": [call]})
     assert await sent(socket, dones=1) == IN_ORDER[:4]
-    corrected = json.loads(await socket.receive_from(timeout=5))
+    corrected = json.loads(await socket.receive_from(timeout=15))
     assert (corrected["type"], corrected["message"]["parts"]) == ("cf_agent_message_updated", [call])
 
 
@@ -380,5 +380,5 @@ async def test_an_answer_whose_log_began_anew_is_sent_as_stored_after_its_end(
         pass
     await sync_to_async(end)(turn)
     await frames_until(socket, "done")
-    corrected = json.loads(await socket.receive_from(timeout=5))
+    corrected = json.loads(await socket.receive_from(timeout=15))
     assert (corrected["type"], corrected["message"]["id"]) == ("cf_agent_message_updated", "answer-r1")

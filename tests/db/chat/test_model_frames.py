@@ -31,7 +31,7 @@ def _two_models(settings: Any) -> None:
 
 async def opened(user: User, query: str = "", name: str = "talk") -> Any:
     socket = connection(f"/agents/assistant/{name}", cookie=await sync_to_async(cookie_of)(user), query=query)
-    connected, _ = await socket.connect(timeout=5)
+    connected, _ = await socket.connect(timeout=15)
     assert connected
     return socket
 
@@ -39,7 +39,7 @@ async def opened(user: User, query: str = "", name: str = "talk") -> Any:
 async def until(socket: Any, kind: str) -> list[JSONObject]:
     found: list[JSONObject] = []
     while not found or found[-1]["type"] != kind:
-        found.append(json.loads((await socket.receive_output(timeout=5))["text"]))
+        found.append(json.loads((await socket.receive_output(timeout=15))["text"]))
     return found
 
 
@@ -149,7 +149,7 @@ async def test_a_first_choice_makes_the_conversation(alice: User) -> None:
 async def test_a_conversation_whose_class_is_gone_is_read_only(alice: User, talk: AgentInstance) -> None:
     await db(AgentInstance.objects.filter(pk=talk.pk).update, agent="retired")
     socket = connection("/agents/retired/talk", cookie=await sync_to_async(cookie_of)(alice), query="_frames=1")
-    assert (await socket.connect(timeout=5))[0]
+    assert (await socket.connect(timeout=15))[0]
     assert (await until(socket, KIND))[-1]["model"] is None
     await send(socket, {"model": "openai/gpt-5"})
     [*_, error, _answer] = await handled(socket)

@@ -26,7 +26,7 @@ async def opens(user: User, name: str) -> bool:
     """Whether a socket at this name is accepted for good."""
     async with opener(user) as connect:
         socket = await connect(f"/agents/assistant/{quote(name, safe='')}", is_ready=False)
-        first = await socket.receive_output(timeout=5)
+        first = await socket.receive_output(timeout=15)
         assert first["type"] == "websocket.send" or first["code"] == 4404
         return bool(first["type"] == "websocket.send")
 

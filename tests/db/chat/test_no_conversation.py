@@ -47,7 +47,7 @@ async def opened(alice: User) -> AsyncIterator[Any]:
 
     async def go(agent: str) -> tuple[Any, list[dict[str, Any]]]:
         made = connection(f"/agents/{agent}/one", cookie=cookie)
-        await made.connect(timeout=5)
+        await made.connect(timeout=15)
         sockets.append(made)
         return made, await frames_until(made, "cf_agent_mcp_servers")
 

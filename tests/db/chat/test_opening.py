@@ -38,7 +38,7 @@ async def test_a_socket_opens_before_its_transcript_is_read(
     alice: User, talk: AgentInstance, slow_rows: threading.Event
 ) -> None:
     socket = connection(f"/agents/assistant/{talk.name}", cookie=await sync_to_async(cookie_of)(alice))
-    assert await socket.connect(timeout=5) == (True, None)
+    assert await socket.connect(timeout=15) == (True, None)
     assert await socket.receive_nothing(timeout=0.3)
     slow_rows.set()
     texts = await answered(socket)

@@ -38,7 +38,7 @@ async def renewed(turn: Turn, *, seconds_ago: float) -> None:
 
 
 async def opening(socket: Any) -> list[dict[str, Any]]:
-    connected, _ = await socket.connect(timeout=5)
+    connected, _ = await socket.connect(timeout=15)
     assert connected
     return await frames_until(socket, "cf_agent_mcp_servers")
 

@@ -33,7 +33,7 @@ async def visit(alice: User, running: Turn) -> AsyncIterator[Connect]:
 
     async def go(label: str, *, acknowledges: bool = False) -> Frames:
         socket = connection(f"/agents/assistant/talk?_pk={label}", cookie=cookie)
-        connected, _ = await socket.connect(timeout=5)
+        connected, _ = await socket.connect(timeout=15)
         assert connected
         found = await frames_until(socket, "cf_agent_mcp_servers")
         if acknowledges:
@@ -82,7 +82,7 @@ async def test_the_same_label_of_another_user_is_ignored(
     await sync_to_async(end)(running)
     await sync_to_async(make_instance)(bob, "talk")
     socket = connection("/agents/assistant/talk?_pk=mine", cookie=await sync_to_async(cookie_of)(bob))
-    await socket.connect(timeout=5)
+    await socket.connect(timeout=15)
     assert ends(await frames_until(socket, "cf_agent_mcp_servers")) == []
     await socket.disconnect()
 
@@ -138,7 +138,7 @@ async def test_a_resync_during_a_connect_does_not_send_the_history(
 
     monkeypatch.setattr(Connection, "snapshot", slowly)
     socket = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
-    await socket.connect(timeout=5)
+    await socket.connect(timeout=15)
     kinds = [frame["type"] for frame in await frames_until(socket, "cf_agent_mcp_servers")]
     assert kinds == ["cf_agent_chat_messages", "cf_agent_identity", "cf_agent_mcp_servers"]
     assert await socket.receive_nothing(timeout=0.6)
@@ -160,7 +160,7 @@ async def test_one_that_ends_while_its_client_comes_back_is_ended_once(
 
     monkeypatch.setattr(Connection, "snapshot", look_and_end)
     socket = connection("/agents/assistant/talk?_pk=mine", cookie=await sync_to_async(cookie_of)(alice))
-    await socket.connect(timeout=5)
+    await socket.connect(timeout=15)
     found = await frames_until(socket, "cf_agent_mcp_servers")
     await socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
     while not await socket.receive_nothing(timeout=2):

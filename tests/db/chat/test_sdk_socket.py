@@ -89,7 +89,7 @@ async def open_line() -> AsyncIterator[OpenLine]:
 
     async def go(user: User, path: str = PATH) -> SdkLine:
         socket = connection(path, cookie=await sync_to_async(cookie_of)(user))
-        assert (await socket.connect(timeout=5))[0]
+        assert (await socket.connect(timeout=15))[0]
         opened.append(socket)
         return SdkLine(socket)
 
@@ -395,7 +395,7 @@ async def test_authority_that_ends_closes_the_line_that_is_only_sent_to(
     monkeypatch.setattr(monitor, "LOOK_SECONDS", 0.05)
     _row, secret = await sync_to_async(api_tokens.create_token)(alice, name="t")
     socket = connection(PATH, query=f"token={secret}")
-    assert (await socket.connect(timeout=5))[0]
+    assert (await socket.connect(timeout=15))[0]
     line = SdkLine(socket)
     await line.send("r1", user("u1"))
     await accepted()

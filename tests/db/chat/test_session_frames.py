@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 async def talk_socket(alice: User, talk: AgentInstance) -> AsyncIterator[Any]:
     made = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
-    connected, _ = await made.connect(timeout=5)
+    connected, _ = await made.connect(timeout=15)
     assert connected
     yield made
     await made.disconnect()

@@ -71,7 +71,7 @@ async def slow_socket(owner: User) -> AsyncIterator[Any]:
     """A socket at the parent that is past its handshake and read no further by itself."""
     made = connection(ROOT, cookie=await sync_to_async(cookie_of)(owner))
     made._output_queue = Buffer()  # made when it is first needed
-    await made.connect(timeout=5)
+    await made.connect(timeout=15)
     await frames_until(made, "cf_agent_mcp_servers")
     yield made
     await made.disconnect()

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 async def running_socket(alice: User, running: Turn) -> AsyncIterator[Any]:
     made = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
-    connected, _ = await made.connect(timeout=5)
+    connected, _ = await made.connect(timeout=15)
     assert connected
     yield made
     await made.disconnect()
@@ -97,7 +97,7 @@ async def test_an_answer_that_failed_and_is_not_stored_is_taken_from_the_client_
     await Fiber.objects.filter(pk=running.fiber_id).aupdate(status="failed", finished_at=timezone.now())
     await Turn.objects.filter(pk=running.pk).aupdate(error_text="It refuses.", finished_at=timezone.now())
     made = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
-    await made.connect(timeout=5)
+    await made.connect(timeout=15)
     await frames_until(made, "cf_agent_mcp_servers")
     await made.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
     found = await frames_until(made, "done")
@@ -159,7 +159,7 @@ async def test_a_turn_that_a_clear_ended_is_ended_by_the_clear(
     await frames_until(running_socket, "cf_agent_mcp_servers")
     await running_socket.send_to(json.dumps({"type": "cf_agent_stream_resume_ack", "id": "r1"}))
     await chunks_until(running_socket, CHUNKS[-1])
-    assert json.loads(await running_socket.receive_from(timeout=5))["replayComplete"]
+    assert json.loads(await running_socket.receive_from(timeout=15))["replayComplete"]
     instance = await AgentInstance.objects.aget(pk=running.instance_id)
     instance.generation += 1
     await instance.asave(update_fields=["generation"])

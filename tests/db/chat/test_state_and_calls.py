@@ -121,7 +121,7 @@ async def connect_board(alice: User) -> AsyncIterator[Connect]:
 
     async def go(name: str = "one", *, is_ready: bool = True, query: str = "") -> Any:
         made = connection(f"/agents/board-under-test/{name}", cookie=cookie, query=query)
-        await made.connect(timeout=5)
+        await made.connect(timeout=15)
         opened.append(made)
         if is_ready:
             await frames_until(made, "cf_agent_mcp_servers")
@@ -363,7 +363,7 @@ async def test_long_call_holds_nothing_up_and_ends_with_its_connection(connect_b
     socket = await connect_board()
     await socket.send_to(json.dumps({"type": "rpc", "id": "long", "method": "forever", "args": []}))
     assert await rpc(socket, "reversed", "ab") == [{"success": True, "done": True, "result": "ba"}]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         await socket.disconnect()
 
 

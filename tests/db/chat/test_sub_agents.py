@@ -71,7 +71,7 @@ REFUSED = [
 async def test_what_is_unknown_or_refused_is_4404_and_404(connect: Connect, alice: User, below: str) -> None:
     await sync_to_async(ensure_instance)(keys(alice)[1])
     socket = await connect(f"{ROOT}{below}", is_ready=False)
-    closed = await socket.receive_output(timeout=5)
+    closed = await socket.receive_output(timeout=15)
     assert (closed["type"], closed["code"]) == ("websocket.close", 4404)
     assert await sync_to_async(_status)(alice, f"{ROOT}{below}") == 404
 
@@ -85,7 +85,7 @@ def _status(user: User, path: str) -> int:
 async def test_a_failing_hook_is_retried_and_sends_nothing(connect: Connect, alice: User) -> None:
     for path in (f"{ROOT}/sub/note-under-test/crash", "/agents/inbox-under-test/broken"):
         socket = await connect(path, is_ready=False)
-        closed = await socket.receive_output(timeout=5)
+        closed = await socket.receive_output(timeout=15)
         assert (closed["code"], closed["reason"]) == (
             1011,
             "The agent cannot be reached right now. Try again in a moment.",
@@ -130,7 +130,7 @@ async def test_bob_at_alices_address_is_at_his_own(connect: Connect, alice: User
 async def test_a_token_opens_its_owners(connect: Connect, alice: User) -> None:
     _row, secret = await sync_to_async(api_tokens.create_token)(alice, name="t")
     socket = connection(CHILD, query=f"token={secret}")
-    await socket.connect(timeout=5)
+    await socket.connect(timeout=15)
     await frames_until(socket, "cf_agent_mcp_servers")
     await socket.disconnect()
 

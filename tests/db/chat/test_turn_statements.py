@@ -68,7 +68,7 @@ async def test_a_turn_costs_few_statements_besides_its_admission(
     settings.THINK_STREAM_IDLE_SECONDS = 60.0
     await sync_to_async(make_instance)(alice, "talk")
     socket = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice))
-    await socket.connect(timeout=5)
+    await socket.connect(timeout=15)
     await frames_until(socket, "cf_agent_mcp_servers")
     log = get_log()
     with statements(bridge_only=True) as found:

@@ -71,7 +71,7 @@ async def test_a_socket_names_the_zone_in_its_query(
     alice: User, talk: AgentInstance, query: str, own: Any, stored: Any
 ) -> None:
     socket = connection("/agents/assistant/talk", cookie=await sync_to_async(cookie_of)(alice), query=query)
-    assert (await socket.connect(timeout=5))[0]
+    assert (await socket.connect(timeout=15))[0]
     await frames_until(socket, "cf_agent_mcp_servers")
     message = {"id": "u1", "role": "user", "parts": PARTS, **({"metadata": own} if own else {})}
     body = json.dumps({"messages": [message], "trigger": "submit-message"})

@@ -18,7 +18,7 @@ async def test_a_local_runner_ends_in_the_moment_of_a_dispatch() -> None:
         loop.call_soon_threadsafe(looked.set)
         return []
 
-    async with asyncio.timeout(5) as limit:
+    async with asyncio.timeout(15) as limit:
         async with running(look, 60):
             await looked.wait()
             await asyncio.sleep(0.05)
@@ -35,7 +35,7 @@ async def test_a_dispatch_wakes_a_local_runner_at_once() -> None:
         loop.call_soon_threadsafe(looks.put_nowait, None)
         return []
 
-    async with asyncio.timeout(5), running(look, 60):
+    async with asyncio.timeout(15), running(look, 60):
         await looks.get()
         await asyncio.sleep(0.05)
         dispatch_now([])

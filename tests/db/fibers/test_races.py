@@ -177,8 +177,8 @@ def test_a_slow_fenced_write_does_not_hold_up_the_other_leases() -> None:
         if number == 0:
             with leases.fenced(slow.pk, 1):
                 inside.set()
-                return renewed.wait(5)
-        inside.wait(5)
+                return renewed.wait(15)
+        inside.wait(15)
         beat = leases.renew("w1", {fiber.pk: leases.Held(fence=1, progress=0) for fiber in (slow, other)})
         renewed.set()
         return beat

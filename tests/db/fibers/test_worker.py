@@ -166,14 +166,14 @@ def test_a_function_that_blocks_the_loop_cannot_keep_its_lease(worker: Worker, m
         assert selectors.get_fiber(fiber.pk).status == "pending"
     finally:
         unblocked.set()
-    running.result(timeout=5)
+    running.result(timeout=15)
     assert selectors.get_fiber(fiber.pk).status == "pending"
 
 
 def test_a_closing_worker_claims_nothing(worker: Worker) -> None:
     fiber = services.start_fiber("worker.wait", 1)
     worker.close()
-    asyncio.run_coroutine_threadsafe(run_fiber(fiber.pk), shared_loop()).result(timeout=5)
+    asyncio.run_coroutine_threadsafe(run_fiber(fiber.pk), shared_loop()).result(timeout=15)
     row = selectors.get_fiber(fiber.pk)
     assert (row.status, row.attempt, row.dispatched_at) == ("pending", 0, None)
 

@@ -180,10 +180,10 @@ async def test_signing_out_closes_open_sockets_at_once(alice: User, settings: An
     here = await sync_to_async(second)(alice)
     cookie = f"{settings.SESSION_COOKIE_NAME}={there.cookies[settings.SESSION_COOKIE_NAME].value}"
     socket = socket_to(door, cookie=cookie)
-    assert (await socket.connect(timeout=5))[0]
+    assert (await socket.connect(timeout=15))[0]
     await sync_to_async(here.delete)(AT)
-    closed = await socket.receive_output(timeout=5)
+    closed = await socket.receive_output(timeout=15)
     while closed["type"] == "websocket.send":  # the handshake
-        closed = await socket.receive_output(timeout=5)
+        closed = await socket.receive_output(timeout=15)
     assert (closed["type"], closed["code"]) == ("websocket.close", 4401)
     assert await AgentInstance.objects.acount() == 0

@@ -41,7 +41,7 @@ class Shared:
         assert self.page.user is not None
         cookie = await db(cookie_of, self.page.user)
         made = connection(f"{DOOR}/chat", cookie=cookie, query=self.query[1:])
-        assert (await made.connect(timeout=5))[0]
+        assert (await made.connect(timeout=15))[0]
         return made
 
 
@@ -161,12 +161,12 @@ async def test_a_socket_of_the_sdk_that_is_out_is_closed_at_once(shared_page: Sh
     await socket.send_to(text_data=ASK)
     await eventually(Turn.objects.aexists)
     await db(remove_member, shared_page.instance, member.pk)
-    while (output := await socket.receive_output(timeout=5))["type"] == "websocket.send":
+    while (output := await socket.receive_output(timeout=15))["type"] == "websocket.send":
         pass
     assert (output["type"], output["code"]) == ("websocket.close", 4404)
 
 
 async def test_a_strangers_socket_of_the_sdk_is_closed(shared_page: Shared) -> None:
     socket = await shared_page.socket()
-    closed = await socket.receive_output(timeout=5)
+    closed = await socket.receive_output(timeout=15)
     assert (closed["type"], closed["code"]) == ("websocket.close", 4404)

@@ -77,9 +77,9 @@ async def test_a_lost_connection_is_made_again_and_followers_re_read(redis_log: 
     async with redis_log.subscribe("trn_x", 10) as subscription:
         subscription.clear()
         await redis_client.client_kill_filter(_type="pubsub")
-        assert (await subscription.wait(5)).must_reread
+        assert (await subscription.wait(15)).must_reread
         await redis_log.append([append_of("trn_x", opened.epoch, 0, 1)])
-        assert (await subscription.wait(5)).batches[0].records == records(1)
+        assert (await subscription.wait(15)).batches[0].records == records(1)
 
 
 async def test_a_silent_connection_is_asked_and_given_up(

@@ -63,7 +63,7 @@ async def test_a_follower_gets_what_is_stored_then_what_comes(log: StreamLog, st
                 await out.flush()
         over.is_over = True
         await close_stream(stream, log=log)
-        await asyncio.wait_for(client.task, 5)
+        await asyncio.wait_for(client.task, 15)
     assert client.records == records(9)
     assert [type(event) for event in client.events[:2]] == [list, CaughtUp]
     assert client.events[-1] == End(9)
@@ -72,13 +72,13 @@ async def test_a_follower_gets_what_is_stored_then_what_comes(log: StreamLog, st
 async def test_a_follower_starts_at_its_offset(log: StreamLog, stream: str) -> None:
     await write(stream, log, 0, 10)
     async with Collector(stream, log, always, offset=7) as client:
-        await asyncio.wait_for(client.task, 5)
+        await asyncio.wait_for(client.task, 15)
     assert client.records == records(3, start=7)
 
 
 async def test_a_turn_without_chunks_ends(log: StreamLog, stream: str) -> None:
     async with Collector(stream, log, always) as client:
-        await asyncio.wait_for(client.task, 5)
+        await asyncio.wait_for(client.task, 15)
     assert client.events == [End(0)]
 
 
@@ -86,7 +86,7 @@ async def test_a_final_turn_is_read_from_the_database_alone(log: StreamLog, stre
     await write(stream, log, 0, 50)
     await wipe(log)
     async with Collector(stream, log, always) as client:
-        await asyncio.wait_for(client.task, 5)
+        await asyncio.wait_for(client.task, 15)
     assert client.records == records(50)
     assert await read(stream, 20, log=log) == records(30, start=20)
 
@@ -95,7 +95,7 @@ async def test_long_streams_come_in_pages(log: StreamLog, stream: str, monkeypat
     monkeypatch.setattr(reader, "PAGE_RECORDS", 7)
     await write(stream, log, 0, 40)
     async with Collector(stream, log, always) as client:
-        await asyncio.wait_for(client.task, 5)
+        await asyncio.wait_for(client.task, 15)
     assert client.records == await read(stream, log=log) == records(40)
     assert max(len(event) for event in client.events if isinstance(event, list)) == 7
 
@@ -243,7 +243,7 @@ async def test_doubled_batches_are_dropped(log: StreamLog, stream: str) -> None:
 async def test_an_offset_beyond_the_end_starts_over(log: StreamLog, stream: str) -> None:
     await write(stream, log, 0, 5)
     async with Collector(stream, log, always, offset=9) as client:
-        await asyncio.wait_for(client.task, 5)
+        await asyncio.wait_for(client.task, 15)
     assert isinstance(client.events[0], Reset)
     assert client.records == records(5)
 
@@ -261,7 +261,7 @@ async def test_the_same_epoch_goes_on(log: StreamLog, stream: str) -> None:
     await write(stream, log, 0, 5)
     epoch = (await log.read(stream, 0, 1)).epoch
     async with Collector(stream, log, always, offset=5, epoch=epoch) as client:
-        await asyncio.wait_for(client.task, 5)
+        await asyncio.wait_for(client.task, 15)
     assert client.events == [CaughtUp(5, epoch), End(5)]
 
 
@@ -285,7 +285,7 @@ async def test_a_takeover_after_a_loss_starts_followers_over(log: StreamLog, str
             await second.flush()
             await eventually(lambda: client.records == records(5))
         over.is_over = True
-        await asyncio.wait_for(client.task, 5)
+        await asyncio.wait_for(client.task, 15)
     assert sum(isinstance(event, Reset) for event in client.events) == 1
     assert client.records == records(5)
 
@@ -312,7 +312,7 @@ async def test_a_follower_lives_without_the_hot_log(log: StreamLog, stream: str)
         await write(stream, log, 3, 6, fence=2)
         await client.until(6)
         over.is_over = True
-        await asyncio.wait_for(client.task, 5)
+        await asyncio.wait_for(client.task, 15)
     assert client.records == records(6)
 
 
@@ -328,7 +328,7 @@ async def test_the_end_waits_for_what_only_the_database_has(log: StreamLog, stre
         await out.flush_cold()
     assert (await log.read(stream, 0, 10)).next_offset == 1
     async with Collector(stream, log, always) as client:
-        await asyncio.wait_for(client.task, 5)
+        await asyncio.wait_for(client.task, 15)
     assert client.records == records(5)
 
 

@@ -281,7 +281,7 @@ async def test_drain_waits_while_no_tier_takes_anything(
         await eventually(lambda: tries > 2 and flaky.appends > 2)
         assert not waiting.done()
         is_down = False
-        await asyncio.wait_for(waiting, 3)
+        await asyncio.wait_for(waiting, 15)
         assert await stored(stream) == records(11)
 
 

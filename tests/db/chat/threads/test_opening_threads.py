@@ -49,4 +49,4 @@ async def test_clients_open_threads_that_exist_and_make_none(open_desk: OpenDesk
     async with opener(alice) as connect:
         await connect(f"/agents/coders-under-test/desk/sub/{ROUTE}/{thread['id']}")
         refused = await connect(f"/agents/coders-under-test/desk/sub/{ROUTE}/unknown", is_ready=False)
-        assert (await refused.receive_output(timeout=5))["code"] == 4404
+        assert (await refused.receive_output(timeout=15))["code"] == 4404

@@ -21,7 +21,7 @@ async def listen(key: InstanceKey) -> tuple[Any, str]:
 async def notification_of(listening: tuple[Any, str], kind: str) -> JSONObject:
     """The next notification of a kind."""
     layer, channel = listening
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         while True:
             notification: JSONObject = await layer.receive(channel)
             if notification["type"] == kind:
@@ -32,7 +32,7 @@ async def kinds_until(listening: tuple[Any, str], kind: str) -> list[str]:
     """The kinds of all notifications up to the next one of a kind."""
     layer, channel = listening
     kinds: list[str] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         while kind not in kinds:
             kinds.append((await layer.receive(channel))["type"])
     return kinds

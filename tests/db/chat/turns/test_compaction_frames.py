@@ -44,7 +44,7 @@ async def long_room(make_room: MakeRoom) -> Room:
 async def long_room_socket(long_room: Room) -> AsyncIterator[Any]:
     user = await db(lambda: User.objects.get(username="alice"))
     made = connection("/agents/by-model/room", cookie=await sync_to_async(cookie_of)(user))
-    connected, _ = await made.connect(timeout=5)
+    connected, _ = await made.connect(timeout=15)
     assert connected
     await frames_until(made, "cf_agent_mcp_servers")
     yield made

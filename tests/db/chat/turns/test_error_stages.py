@@ -31,7 +31,7 @@ async def flexible_socket(flexible_room: Room, settings: Any) -> AsyncIterator[A
     settings.THINK_FIBER_DISPATCH = "manual"
     alice = await User.objects.aget(username="alice")
     made = connection("/agents/flexible/room", cookie=await sync_to_async(cookie_of)(alice))
-    await made.connect(timeout=5)
+    await made.connect(timeout=15)
     await frames_until(made, "cf_agent_mcp_servers")
     yield made
     await made.disconnect()

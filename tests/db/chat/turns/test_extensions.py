@@ -293,7 +293,7 @@ async def test_open_pages_are_notified_of_a_change(make_room: MakeRoom) -> None:
     await layer.group_add(list_group(room.key.owner_id), channel)
 
     async def notified() -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             received = await layer.receive(channel)
         instance = await db(find_instance, room.key)
         assert instance is not None

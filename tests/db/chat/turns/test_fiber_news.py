@@ -36,7 +36,7 @@ async def page_of(room: Room) -> AsyncIterator[Hear]:
     await layer.group_add(list_group(room.key.owner_id), channel)
 
     async def hear() -> Any:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             return await layer.receive(channel)
 
     yield hear

@@ -207,7 +207,7 @@ async def test_terminal_closes_are_errors_and_not_tried_again(code: int, error: 
             await chat.call("anything")
         connecting = chat._channel.connection._task
         assert connecting is not None
-        await asyncio.wait_for(connecting, 5)  # it has ended, so nothing can connect again
+        await asyncio.wait_for(connecting, 15)  # it has ended, so nothing can connect again
         assert len(scripted.connections) == 1
 
 

@@ -112,7 +112,7 @@ async def test_an_answer_that_is_left_closes_its_connection() -> None:
         events = model_at(port).stream(make_request("x"))
         await anext(events)
         await events.aclose()
-        await asyncio.wait_for(there.closed.wait(), 5)
+        await asyncio.wait_for(there.closed.wait(), 15)
 
 
 @pytest.mark.parametrize("is_after_head", [False, True])
@@ -131,7 +131,7 @@ async def test_cancelling_closes_the_connection(is_after_head: bool) -> None:
         await asked.wait()
         await asyncio.sleep(0.05)
         task.cancel()
-        await asyncio.wait_for(there.closed.wait(), 5)
+        await asyncio.wait_for(there.closed.wait(), 15)
         with pytest.raises(asyncio.CancelledError):
             await task
 
@@ -194,7 +194,7 @@ async def test_silence_beyond_the_limit_is_a_stall(monkeypatch: pytest.MonkeyPat
     async with peer(replies(sent)) as (there, port):
         _, error = await collect_until_error(model_at(port), make_request("x"))
         assert isinstance(error, StreamStalled)
-        await asyncio.wait_for(there.closed.wait(), 5)
+        await asyncio.wait_for(there.closed.wait(), 15)
 
 
 async def test_an_interim_response_is_not_the_answer() -> None:
