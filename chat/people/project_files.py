@@ -13,6 +13,7 @@ from django.db import transaction
 
 from chat.people.projects import hold_project
 from tools_app.core.files.workspace import Workspace
+from tools_app.core.guard.reach import held_back, note_here
 from tools_app.core.tool import Tool
 from tools_app.file_tools.finding import create_find_tool
 from tools_app.file_tools.reading import create_read_tool
@@ -47,4 +48,20 @@ def create_project_tools(files: Workspace) -> tuple[Tool, ...]:
         create_grep_tool(files, name=GREP),
         create_read_tool(files, name=READ),
     )
-    return tuple(replace(tool, description=f"In the files of the project. {tool.description}") for tool in tools)
+    return tuple(_of_project(tool) for tool in tools)
+
+
+def _of_project(tool: Tool) -> Tool:
+    """The tool, with words of its own; texts of strangers are named so that no file of the conversation is meant."""
+    run = tool.function
+    assert run is not None, "tools of files run here"
+
+    async def read(**given: object) -> object:
+        with held_back() as seen:
+            result = await run(**given)
+        for text in seen:
+            note_here(text.origin, f"project: {text.source}")
+        return result
+
+    words = f"In the files of the project. {tool.description}"
+    return replace(tool, function=read, description=words, title=f"{tool.title} of the project")

@@ -45,6 +45,7 @@ def search_conversations(  # noqa: PLR0913 - each narrows the search, and caller
     instance_id: str | None = None,
     session_id: str | None = None,
     agent: str = "",
+    project_id: str = "",
     only: Only = ALL,
     limit: int = 20,
     cursor: str = "",
@@ -52,14 +53,17 @@ def search_conversations(  # noqa: PLR0913 - each narrows the search, and caller
     """Search the conversations that a user is in, all or one. A fixed number of queries, or one more.
 
     A temporary conversation is searched where it is named, and nowhere else.
-    Of those of others, and with `agent` of its own, the 500 that were active last. Errors: `CursorInvalid`.
+    Of those of others, and with `agent` or `project_id` of its own, the 500 that were active last. A project is its
+    owner's: others' conversations are in none. Errors: `CursorInvalid`.
     """
     scopes = None if instance_id is None else [instance_id]
     of_others = AgentInstance.objects.filter(pk__in=scopes_shared_with(user_id, Role.READER))
     shared, is_cut = _active(of_others)
     mine = AgentInstance.objects.filter(Q(owner_id=user_id) | Q(pk__in=shared))
-    if agent:
-        active, are_more = _active(mine.filter(agent=agent))
+    if agent or project_id:
+        of_agent = mine.filter(agent=agent) if agent else mine
+        wanted = of_agent.filter(owner_id=user_id, project_id=project_id) if project_id else of_agent
+        active, are_more = _active(wanted)
         is_cut = is_cut or are_more
         scopes = [scope for scope in active if scopes is None or scope in scopes]
     is_own_place = instance_id is not None and mine.filter(pk=instance_id, is_temporary=True).exists()

@@ -71,6 +71,7 @@ Deno.test("how full a call is, and where it is unknown", () => {
   same(piecesOf(context()).map((piece) => [piece.key, piece.tokens]), [
     ["system", 100],
     ["person", 0],
+    ["project", 0],
     ["tools", 50],
     ["summary", 40],
     ["messages", 60],

@@ -61,6 +61,7 @@ def message_search(  # noqa: PLR0913 - the framework takes one argument for each
     instance: Text = "",
     session: Text = "",
     agent: Text = "",
+    project: Text = "",
     role: Literal["", "user", "assistant"] = "",
     since: datetime | None = None,
     until: datetime | None = None,
@@ -69,8 +70,8 @@ def message_search(  # noqa: PLR0913 - the framework takes one argument for each
 ) -> SearchPageOut:
     """Search all conversations that you are in, or one: words, "a phrase", -without, OR.
 
-    `agent`, `role` (who wrote), `since` and `until` (when it was written; UTC where no zone is named) narrow it.
-    A query that cannot be understood finds nothing and says why.
+    `agent`, `project` (the id of one of yours), `role` (who wrote), `since` and `until` (when it was written; UTC where
+    no zone is named) narrow it. A query that cannot be understood finds nothing and says why.
     """
     user = caller_of(request).user
     instance_id = open_instance(user, instance, needs=Role.READER).pk if instance else None
@@ -82,6 +83,7 @@ def message_search(  # noqa: PLR0913 - the framework takes one argument for each
         instance_id=instance_id,
         session_id=session or None,
         agent=agent,
+        project_id=project,
         only=Only(role=role, since=_instant(since), until=_instant(until)),
         limit=limit,
         cursor=cursor,

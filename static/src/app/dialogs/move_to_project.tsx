@@ -35,7 +35,7 @@ export function MoveToProject({ projects, count, current, close }: DialogProps<"
         {option(null, t("projects.none"))}
       </fieldset>
       <p>
-        <button type="button" class="quiet" onClick={() => close({ id: null, isNew: true })}>
+        <button type="button" class="quiet project-make" onClick={() => close({ id: null, isNew: true })}>
           <Icon name="plus" />
           {t("projects.move-new")}
         </button>

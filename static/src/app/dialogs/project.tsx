@@ -84,7 +84,7 @@ export function EditProject({ project, close }: DialogProps<"edit-project">) {
       actions={
         <>
           {project && (
-            <button type="button" class="button is-danger project-remove" onClick={remove}>
+            <button type="button" class="button project-remove" onClick={remove}>
               {t("projects.remove")}
             </button>
           )}
@@ -97,11 +97,13 @@ export function EditProject({ project, close }: DialogProps<"edit-project">) {
       close={close}
       isWide
     >
-      <NameField name={values.name} write={(name) => change({ name })} />
-      <Colours chosen={values.colour} choose={(colour) => change({ colour })} />
-      <Instructions text={values.instructions} write={(instructions) => change({ instructions })} />
-      <Files files={files} />
-      <AgentField chosen={values.agent} choose={(agent) => change({ agent })} />
+      <div class="project-form">
+        <NameField name={values.name} write={(name) => change({ name })} />
+        <Colours chosen={values.colour} choose={(colour) => change({ colour })} />
+        <Instructions text={values.instructions} write={(instructions) => change({ instructions })} />
+        <Files files={files} />
+        <AgentField chosen={values.agent} choose={(agent) => change({ agent })} />
+      </div>
       {problem && <p class="is-error" role="alert">{problem}</p>}
     </Dialog>
   );
@@ -267,8 +269,10 @@ function Files({ files }: { files: StagedFiles }) {
         {files.stored.map(({ path, size }) => (
           <li key={path}>
             <Icon name="file" />
-            <a href={fileAddress(api, files.projectId, path)} download="" dir="auto">{path.replace(/^\//, "")}</a>
-            <span class="muted">{fileSize(size)}</span>
+            <span class="project-file">
+              <a href={fileAddress(api, files.projectId, path)} download="" dir="auto">{path.replace(/^\//, "")}</a>
+              <span class="muted">{fileSize(size)}</span>
+            </span>
             <IconButton
               icon="bin"
               label={t("projects.file-remove", { name: path })}
@@ -279,8 +283,10 @@ function Files({ files }: { files: StagedFiles }) {
         {files.added.map((file) => (
           <li key={file.name} class="is-new">
             <Icon name="file" />
-            <span dir="auto">{file.name}</span>
-            <span class="muted">{t("projects.file-new", { size: fileSize(file.size) })}</span>
+            <span class="project-file">
+              <span dir="auto">{file.name}</span>
+              <span class="muted">{t("projects.file-new", { size: fileSize(file.size) })}</span>
+            </span>
             <IconButton
               icon="close"
               label={t("projects.file-remove", { name: file.name })}

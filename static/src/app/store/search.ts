@@ -11,11 +11,13 @@ const PAGE = 20;
 /** What narrows a search; "" is all. `days`: how old messages may be. */
 export interface SearchFilters {
   agent: string;
+  /** The id of a project. */
+  project: string;
   role: "" | "user" | "assistant";
   days: "" | "7" | "30" | "365";
 }
 
-export const NO_FILTERS: SearchFilters = { agent: "", role: "", days: "" };
+export const NO_FILTERS: SearchFilters = { agent: "", project: "", role: "", days: "" };
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 export class Search extends Store {
@@ -92,9 +94,9 @@ export class Search extends Store {
   }
 
   get #wanted() {
-    const { agent, role, days } = this.filters;
+    const { agent, project, role, days } = this.filters;
     const since = days && new Date(Date.now() - Number(days) * DAY_MS).toISOString();
-    return { q: this.query, limit: PAGE, agent, role, since, ...this.#within() };
+    return { q: this.query, limit: PAGE, agent, project, role, since, ...this.#within() };
   }
 
   async #search(): Promise<void> {

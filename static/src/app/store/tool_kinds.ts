@@ -41,6 +41,9 @@ export function kindOf(part: ToolPart): ToolKind | null {
   return !wanted.length || wanted.some((field) => typeof given[field] === "string") ? kind : null;
 }
 
+/** Whether a call reads files of the conversation's project: these are in no panel. */
+export const isOfProject = (part: ToolPart): boolean => /_project_files?$/.test(toolName(part));
+
 /** The first of these arguments that is a text, else "". */
 export function argumentOf(part: ToolPart, ...names: string[]): string {
   const given = isRecord(part.input) ? part.input : {};

@@ -9,7 +9,7 @@ const ROLES = { "": "search.anyone", user: "search.from-you", assistant: "search
 const DAYS = { "": "search.any-time", 7: "search.week", 30: "search.month", 365: "search.year" } as const;
 
 export function SearchFilters({ search }: { search: Search }) {
-  const { agents } = useApp();
+  const { agents, list: { projects } } = useApp();
   const { filters } = follow(search);
   const names = [["", t("search.any-agent")], ...agents.map(({ name, title }) => [name, title])];
   const choice = (field: keyof Filters, label: string, options: string[][]) => (
@@ -25,6 +25,11 @@ export function SearchFilters({ search }: { search: Search }) {
   return (
     <div class="search-filters" role="group" aria-label={t("search.filters")}>
       {agents.length > 1 && choice("agent", t("common.agent"), names)}
+      {projects.length > 0 &&
+        choice("project", t("panel.piece-project"), [
+          ["", t("search.any-project")],
+          ...projects.map(({ id, name }) => [id, name]),
+        ])}
       {choice("role", t("search.who"), Object.entries(ROLES).map(([value, key]) => [value, t(key)]))}
       {choice("days", t("search.when"), Object.entries(DAYS).map(([value, key]) => [value, t(key)]))}
     </div>

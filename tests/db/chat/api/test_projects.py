@@ -325,3 +325,22 @@ def test_the_admin_shows_projects(alice: User, as_alice: ApiClient, make_instanc
     inside = client.get(f"/admin/think_chat/agentinstance/?project__id__exact={garden['id']}").content.decode()
     assert (talk.pk in inside, other.pk in inside) == (True, False)
     assert "Garden" in client.get(f"/admin/think_chat/agentinstance/{talk.pk}/change/").content.decode()
+
+
+def test_a_search_is_narrowed_to_a_project(
+    as_alice: ApiClient, as_bob: ApiClient, alice: User, bob: User, make_instance: Make
+) -> None:
+    garden, roses, roof = made(as_alice), make_instance(alice, "roses"), make_instance(alice, "roof")
+    say(roses, "q1", "a1")
+    say(roof, "q2", "a2")
+    add_member(roses, bob.username, Role.READER, by=alice.pk)
+    as_alice.send("PATCH", f"/instances/{roses.pk}", {"project_id": garden["id"]})
+
+    def found(client: ApiClient, more: str) -> set[str]:
+        return {each["message_id"] for each in client.get(f"/search?q=text&{more}").json()["items"]}
+
+    assert found(as_alice, "") == {"q1", "a1", "q2", "a2"}
+    assert found(as_alice, f"project={garden['id']}") == {"q1", "a1"}
+    assert found(as_alice, f"project={garden['id']}&agent=nobody") == set()
+    assert found(as_bob, "") == {"q1", "a1"}
+    assert found(as_bob, f"project={garden['id']}") == set()

@@ -20,7 +20,7 @@ from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from tools_app.core.guard.reach import written_as
 from tools_app.core.origins import Origin
-from tools_app.models.guard import Guard
+from tools_app.models.guard import GuardEvent, GuardEventKind
 
 from .agents import MODELS
 from .delegating import call, nothing_delegated
@@ -103,7 +103,8 @@ async def test_what_others_wrote_in_a_file_is_known_to_the_guard(make_room: Call
         await files.write_file("/letter.txt", "Dear reader")
     await room.say('call tool read_project_file {"path": "/letter.txt"}\nsay: {result}')
     instance = await db(ensure_instance, room.key)
-    assert await db(Guard.objects.filter(pk=instance.session_id).exists)
+    texts = GuardEvent.objects.filter(guard=instance.session_id, kind=GuardEventKind.SEEN)
+    assert await db(lambda: [each.source for each in texts]) == ["project: /letter.txt"]  # no file of the conversation
 
 
 async def test_a_turn_costs_no_further_statement(make_room: Callable[..., Room]) -> None:

@@ -77,7 +77,7 @@ export function ReadCall({ context, part, details }: CallProps) {
   return (
     <div class="tool-section">
       <p class="tool-file">
-        <FileName context={context} path={path} />
+        <FileName context={context} path={path} part={part} />
         {read?.totalLines != null && <span class="muted">{t("calls.total-lines", { count: read.totalLines })}</span>}
       </p>
       {read
@@ -128,6 +128,7 @@ export function ListCall({ context, part }: CallProps) {
                     {isDirectory ? <bdi>{withoutTricks(name)}</bdi> : (
                       <FileName
                         context={context}
+                        part={part}
                         path={name.startsWith("/") ? name : normalised(`${path}/${name}`)}
                       />
                     )}
@@ -171,7 +172,7 @@ export function GrepCall({ context, part }: CallProps) {
 function FileMatches({ context, part, file }: Pick<CallProps, "context" | "part"> & { file: MatchedFile }) {
   return (
     <div class="matched">
-      <FileName context={context} path={file.path} />
+      <FileName context={context} path={file.path} part={part} />
       <ol class="matches" dir="ltr">
         {file.matches.map(({ line, text, isContext }, index) => (
           <li key={`${index} ${line}`} class={isContext ? "muted" : undefined}>

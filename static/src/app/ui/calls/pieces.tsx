@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { t } from "../../lib/i18n.ts";
 import { terminalText, withoutTricks } from "../../lib/readable.ts";
 import { textAndValue } from "../../store/call_results.ts";
+import { isOfProject } from "../../store/tool_kinds.ts";
 import type { CallDetails } from "../../store/tool_details.ts";
 import type { ToolPart } from "../../store/types.ts";
 import { Lines } from "../lines.tsx";
@@ -54,8 +55,9 @@ export function CodeOutput({ console, value }: { console: string; value: unknown
   );
 }
 
-/** A file of the workspace: pressing it shows it in the panel. */
-export function FileName({ context, path }: { context: Parts; path: string }) {
+/** A file of the workspace: pressing it shows it in the panel. One of the project that `part` reads is named alone. */
+export function FileName({ context, path, part }: { context: Parts; path: string; part?: ToolPart }) {
+  if (part && isOfProject(part)) return <bdi class="file-name">{withoutTricks(path)}</bdi>;
   return (
     <button
       type="button"
