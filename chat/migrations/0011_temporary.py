@@ -17,6 +17,11 @@ class Migration(migrations.Migration):
             name="is_temporary",
             field=models.BooleanField(default=False, verbose_name="temporary"),
         ),
+        migrations.AddField(
+            model_name="attachment",
+            name="is_by_hand",
+            field=models.BooleanField(default=False, verbose_name="uploaded by hand"),
+        ),
         migrations.AddIndex(
             model_name="agentinstance",
             index=models.Index(

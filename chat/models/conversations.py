@@ -344,6 +344,7 @@ class Attachment(models.Model):
     storage_name = models.CharField(_("name in storage"), max_length=255)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     claimed_at = models.DateTimeField(_("in a message since"), null=True, blank=True)
+    is_by_hand = models.BooleanField(_("uploaded by hand"), default=False)  # by its owner, in a browser
 
     class Meta:
         verbose_name = _("file")

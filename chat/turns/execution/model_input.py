@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from chat.agent.think import Think
 from chat.core.context.compaction_policy import CompactionPolicy
@@ -207,7 +207,7 @@ async def build_model_input(
     )
     offered, code = await _offered(request)
     if guard is not None:
-        await guard.scan([*history, answer], offered)
+        await guard.scan([*history, answer], offered, asker_id=_asker_of(agent))
     return ModelInput(
         choice=choice,
         model=model,
@@ -343,6 +343,12 @@ async def _merged(session_id: str, history: list[Message]) -> list[Message]:
     roles = [message["role"] for message in history]
     has_neighbours = any(pair == ("user", "user") for pair in pairwise(roles))
     return await db(merge_history, session_id, history) if has_neighbours else history
+
+
+def _asker_of(agent: Think) -> Any:
+    """Key of the person who asks; none for a sub-agent, whose messages an agent has written."""
+    key, asked_by = agent.key, agent.instance.asked_by
+    return None if key.parent is not None else key.owner_id if asked_by is None else asked_by
 
 
 async def files_in(messages: list[Message], owner_id: int | None) -> dict[str, FileContent]:

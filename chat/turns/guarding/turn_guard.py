@@ -4,14 +4,15 @@ What was seen before is read once, and only where there was something. What the 
 stored with the result that it is in; what is in no result is stored before the model is asked.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from chat.files.attachments import own_urls
 from chat.instances.notifications import notify_conversation
 from sessions_app.core.messages.parts import is_tool, tool_name
-from sessions_app.core.messages.shapes import Message
+from sessions_app.core.messages.shapes import Message, Part
 from thinkproject.kernel.aio import db
 from tools_app.core.guard.rules import CLEAN, MAX_SOURCES, InjectionGuard, SeenText, Spot, Standing, texts_in
 from tools_app.core.origins import Origin
@@ -66,9 +67,14 @@ class TurnGuard:
         """
         await self._store_found([(Spot(name=name), text) for text in texts])
 
-    async def scan(self, messages: Sequence[Message], tools: Toolset) -> None:
-        """Store what these messages hold of others and is not stored yet: attached files, results of clients."""
-        await self._store_found([found for message in messages for found in _texts_of(message, tools)])
+    async def scan(self, messages: Sequence[Message], tools: Toolset, *, asker_id: Any) -> None:
+        """Store what these messages hold of others and is not stored yet: attached files, results of clients.
+
+        What the person who asks has uploaded by hand is that person's own text. A query where files are attached.
+        """
+        urls = {str(part.get("url", "")) for message in messages for part in _attached(message)}
+        own = await db(own_urls, urls, asker_id) if urls and asker_id is not None else frozenset()
+        await self._store_found([found for message in messages for found in _texts_of(message, tools, own)])
 
     async def begin_step(self) -> None:
         """A model is asked, and reads what the calls before have returned. A statement for loose texts alone."""
@@ -223,13 +229,18 @@ class TurnReach:
         return self.guard.texts(includes_step=True)
 
 
-def _texts_of(message: Message, tools: Toolset) -> list[Found]:
+def _attached(message: Message) -> list[Part]:
+    return [part for part in message["parts"] if part.get("type") == "file"] if message["role"] == "user" else []
+
+
+def _texts_of(message: Message, tools: Toolset, own: Collection[str]) -> list[Found]:
     """The texts of others that a message holds. Results of clients are judged by their tool."""
     found: list[Found] = []
-    for part in message["parts"]:
-        if message["role"] == "user" and part.get("type") == "file":
+    for part in _attached(message):
+        if str(part.get("url", "")) not in own:
             name = str(part.get("filename") or part.get("mediaType") or "")
             found.append((Spot(message_id=message["id"]), SeenText(Origin.FILE, name)))
+    for part in message["parts"]:
         if message["role"] != "assistant" or not is_tool(part):
             continue
         spot = Spot(message_id=message["id"], call_id=str(part.get("toolCallId") or ""))

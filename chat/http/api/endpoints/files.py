@@ -25,7 +25,8 @@ router = Router(tags=["files"])
 @router.post("/files", response={201: FileOut}, operation_id="upload_file", openapi_extra=declares(429))
 def file_upload(request: HttpRequest, file: Annotated[UploadedFile, File()]) -> object:
     """Upload a file for use in a message. Files that no message uses are deleted after a day."""
-    row = attachments.store_upload(caller_of(request).user.pk, file)
+    caller = caller_of(request)
+    row = attachments.store_upload(caller.user.pk, file, is_by_hand=caller.credential.kind == "session")
     return Status(201, _encode(row, note_of(row)))
 
 

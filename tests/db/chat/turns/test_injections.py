@@ -17,6 +17,7 @@ from chat.turns.tools import providers as tool_providers
 from fibers.testing import run_until_idle, worker
 from sessions_app.core.messages.shapes import Message
 from thinkproject.kernel.aio import db
+from thinkproject.kernel.append_only import erasing
 from tools_app.calls.services import Actor
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.guard.rules import SeenText
@@ -194,6 +195,11 @@ def test_the_corpus_is_large_enough() -> None:
     assert len({case.name for case in CORPUS}) == len(CORPUS)
 
 
+def _forget_asked() -> None:
+    with erasing():
+        ToolCallRecord.objects.filter(status=CallStatus.ASKED).delete()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 async def test_no_order_of_a_stranger_is_carried_out_before_it_is_approved(
@@ -210,7 +216,7 @@ async def test_no_order_of_a_stranger_is_carried_out_before_it_is_approved(
                 break
         else:
             raise AssertionError(f"approved, and not done: {case.name}")
-        await db(lambda: ToolCallRecord.objects.filter(status=CallStatus.ASKED).delete())
+        await db(_forget_asked)
 
 
 @pytest.mark.long
