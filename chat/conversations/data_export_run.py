@@ -16,7 +16,7 @@ from django.core.files.base import File
 from django.db.models import Q
 from django.utils import timezone
 
-from chat.conversations.data_records import RECORDS, AccountRecord, person_of, rows_of
+from chat.conversations.data_records import RECORDS, AccountRecord, person_of, plain, rows_of
 from chat.errors import AttachmentNotFound
 from chat.files import attachments
 from chat.models import AgentInstance, Attachment, DataExport
@@ -26,7 +26,7 @@ from sessions_app.models import Session
 from sessions_app.transfer.export import export_lines
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.ids import new_id
-from thinkproject.kernel.jsonvalue import JSONObject, dump
+from thinkproject.kernel.jsonvalue import dump
 from thinkproject.kernel.object_storage import object_storage
 from tools_app.errors import FileFailed
 from tools_app.models import StoredWorkspace
@@ -44,7 +44,8 @@ projects.json           your projects; conversations name theirs, and their file
 conversations/ID/       the histories of one conversation, a file for each: lines of JSON, which can be imported again
 files/ID/               files of your conversations, and files that you sent to those of others
 workspaces/ID.zip       files of agents and of projects
-*.json                  memory, rules, schedules, servers, extensions, tokens (without secrets) and the rest, as lists
+*.json                  memory, rules, schedules, servers, extensions, tokens (without secrets), messages between agents
+                        and the rest, as lists
 left-out.txt            what could not be read; there only where that was so
 
 Not in here: passwords, keys and tokens; conversations of others; folders of the server that agents work in; and what
@@ -124,7 +125,7 @@ def _count(job: _Job) -> tuple[list[str], list[str], list[str]]:
 
 def _write_lists(job: _Job) -> None:
     job.zip.writestr("README.txt", README)
-    job.zip.writestr("person.json", dump(_plain(person_of(job.owner_id))))
+    job.zip.writestr("person.json", dump(plain(person_of(job.owner_id))))
     for record in RECORDS:
         job.write(f"{record.name}.json", _list(record, job.owner_id))
 
@@ -132,13 +133,9 @@ def _write_lists(job: _Job) -> None:
 def _list(record: AccountRecord, owner_id: Any) -> Iterator[bytes]:
     before = "["
     for values in rows_of(record, owner_id):
-        yield (before + dump(_plain(values))).encode(errors="replace")
+        yield (before + dump(values)).encode(errors="replace")
         before = ",\n"
     yield b"[]" if before == "[" else b"]"
-
-
-def _plain(values: JSONObject) -> JSONObject:
-    return {key: value.isoformat() if hasattr(value, "isoformat") else value for key, value in values.items()}
 
 
 def _write_conversation(job: _Job, instance_id: str) -> None:

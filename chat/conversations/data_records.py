@@ -13,6 +13,7 @@ from django.db.models import Model
 
 from chat.models import (
     AgentInstance,
+    AgentMessage,
     ApiToken,
     ArchiveImport,
     Attachment,
@@ -46,6 +47,25 @@ class AccountRecord:
     fields: tuple[str, ...]
 
 
+AGENT_MESSAGES: Final = AccountRecord(
+    name="agent-messages",
+    model=AgentMessage,
+    owner="room__owner",
+    fields=(
+        "seq",
+        "room_id",
+        "sender",
+        "target",
+        "role",
+        "content",
+        "request_id",
+        "in_reply_to",
+        "late",
+        "turn_id",
+        "created_at",
+        "processed_at",
+    ),
+)
 RECORDS: Final = (
     AccountRecord(
         name="conversations",
@@ -66,6 +86,7 @@ RECORDS: Final = (
             "project_id",
         ),
     ),
+    AGENT_MESSAGES,
     AccountRecord(
         name="projects",
         model=Project,
@@ -198,7 +219,12 @@ def person_of(user_id: Any) -> JSONObject:
     return found | {name: getattr(user, name) for name in _PERSON if hasattr(user, name)}
 
 
-def rows_of(record: AccountRecord, user_id: Any) -> Iterator[JSONObject]:
-    """The rows of one list, a page at a time."""
-    rows = record.model._default_manager.filter(**{record.owner: user_id}).order_by("pk")
-    return rows.values(*record.fields).iterator(chunk_size=CHUNK)
+def rows_of(record: AccountRecord, user_id: Any, **narrower: Any) -> Iterator[JSONObject]:
+    """The rows of one list as JSON, a page at a time. `narrower`: further conditions."""
+    rows = record.model._default_manager.filter(**{record.owner: user_id}, **narrower).order_by("pk")
+    return map(plain, rows.values(*record.fields).iterator(chunk_size=CHUNK))
+
+
+def plain(values: JSONObject) -> JSONObject:
+    """Values of columns as JSON."""
+    return {key: value.isoformat() if hasattr(value, "isoformat") else value for key, value in values.items()}

@@ -10,10 +10,12 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import IO, Final, cast
 
 from django.db.models import Q
 
+from chat.conversations.data_records import AGENT_MESSAGES, rows_of
 from chat.errors import AttachmentNotFound
 from chat.files import attachments
 from chat.models import AgentInstance, Attachment
@@ -31,6 +33,9 @@ from tools_app.core.files.encodings import detected, shown_text
 MAX_FILES_BYTES: Final = 24 * 1024 * 1024
 """Attached files of one conversation in a format of another product, which has them as text within its JSON."""
 LEFT_OUT: Final = "left-out.txt"
+BETWEEN_AGENTS: Final = "agent-messages.jsonl"
+"""In a zip of all conversations: what agents of a room sent each other. Nothing makes rows of it again: an
+import would have agents answer twice."""
 FEEDBACK: Final = "feedback.jsonl"
 """In a zip of all conversations: what the person thinks of answers."""
 
@@ -106,8 +111,16 @@ def export_all(
     ids = list(mine.order_by("-active_at", "-id").values_list("pk", flat=True))
     if form is ExportFormat.OPEN_WEBUI:
         return _json_list(ids, form, note)
-    feedback = "".join(dump(line) + "\n" for line in feedback_of(owner_id))
-    return _zip(ids, form, note, feedback=feedback)
+    narrower = {"room__in": list(only)} if only else {}
+    return _zip(
+        ids,
+        form,
+        note,
+        lists={
+            FEEDBACK: (dump(line) + "\n" for line in feedback_of(owner_id)),
+            BETWEEN_AGENTS: (dump(line) + "\n" for line in rows_of(AGENT_MESSAGES, owner_id, **narrower)),
+        },
+    )
 
 
 def all_name(form: ExportFormat) -> str:
@@ -133,7 +146,7 @@ def _json_list(ids: list[str], form: ExportFormat, note: Callable[[str, Counter[
 
 
 def _zip(
-    ids: list[str], form: ExportFormat, note: Callable[[str, Counter[str]], None], *, feedback: str
+    ids: list[str], form: ExportFormat, note: Callable[[str, Counter[str]], None], *, lists: dict[str, Iterator[str]]
 ) -> Iterator[bytes]:
     sink = ZipSink()
     lines: list[str] = []
@@ -146,8 +159,14 @@ def _zip(
                     yield sink.taken()
             note(_title(instance), counts)
             lines += [f"{_title(instance)}: {sentence(counts)}\n"] if counts else []
-        if feedback:
-            archive.writestr(FEEDBACK, feedback)
+        for name, rows in lists.items():
+            first = next(rows, None)
+            if first is None:
+                continue
+            with archive.open(name, "w", force_zip64=True) as file:
+                for row in chain([first], rows):
+                    file.write(row.encode(errors="replace"))
+            yield sink.taken()
         if lines:
             archive.writestr(LEFT_OUT, "".join(lines))
     yield sink.taken()

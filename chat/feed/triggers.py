@@ -105,6 +105,12 @@ WATCHED: Final = (
         updates=("child_id", "outcome", "finished_at", "progress_at"),
     ),
     WatchedTable(
+        table="think_chat_agentmessage",
+        place="""SELECT a.owner_id AS owner, a.id AS instance, 'agent-message' AS type,
+            CAST(:row:.seq AS varchar(20)) AS key FROM think_chat_agentinstance a WHERE a.id = :row:.room_id""",
+        updates=("turn_id", "processed_at", "late"),
+    ),
+    WatchedTable(
         table="think_chat_membership",
         place="""SELECT a.owner_id AS owner, a.id AS instance, 'member' AS type, :row:.id AS key
             FROM think_chat_agentinstance a WHERE a.id = :row:.instance_id""",
@@ -117,6 +123,7 @@ WATCHED: Final = (
     ),
 )
 TYPES: Final = (
+    "agent-message",
     "approval",
     "call",
     "compaction",

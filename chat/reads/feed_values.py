@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.db.models import Q, QuerySet
 
 from chat.feed.reading import NamedChange, read_changes
-from chat.models import AgentInstance, AgentRun, Turn
+from chat.models import AgentInstance, AgentMessage, AgentRun, Turn
 from chat.turns.state.status import turn_status
 from sessions_app.models import Compaction, Message, Session
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -224,6 +224,22 @@ def _run(row: AgentRun) -> tuple[str, JSONObject]:
     }
 
 
+def _agent_message(row: AgentMessage) -> tuple[str, JSONObject]:
+    return str(row.pk), {
+        "id": str(row.pk),
+        "sender": row.sender or None,
+        "target": row.target or None,
+        "role": row.role,
+        "content": row.content,
+        "request_id": row.request_id or None,
+        "in_reply_to": row.in_reply_to or None,
+        "late": row.late,
+        "turn_id": row.turn_id,
+        "created_at": _instant(row.created_at),
+        "processed_at": _instant(row.processed_at),
+    }
+
+
 def _compaction(row: Compaction) -> tuple[str, JSONObject]:
     return row.pk, {
         "id": row.pk,
@@ -253,6 +269,11 @@ VALUES: Final = {
         of=lambda instance: ToolCallRecord.objects.filter(scope=instance.pk), find=_find_calls, value=_call
     ),
     "run": ValueTable(of=lambda instance: AgentRun.objects.filter(parent_id=instance.pk), find=_by_id, value=_run),
+    "agent-message": ValueTable(
+        of=lambda instance: AgentMessage.objects.filter(room_id=instance.pk).order_by("seq"),
+        find=_by_id,
+        value=_agent_message,
+    ),
     "compaction": ValueTable(
         of=lambda instance: Compaction.objects.filter(session__scope=instance.pk, session__owner_id=instance.owner_id),
         find=_by_id,

@@ -21,7 +21,7 @@ from chat.files import attachments
 from chat.instances.rows import key_of
 from chat.instances.workspaces import InstanceWorkspace
 from chat.members.services import add_member
-from chat.models import AgentInstance, DataExport, Role
+from chat.models import AgentInstance, AgentMessage, DataExport, Role
 from chat.operations.data_exports import FOLDER, KEPT_DAYS, prune_exports
 from chat.people.projects import add_project
 from fibers.models import Fiber
@@ -114,6 +114,7 @@ def test_everything_of_a_person_is_in_it(alice: User, make_instance: Make) -> No
     PermissionRule.objects.create(level="owner", owner=alice, action="deny", key="shell")
     project = add_project(alice.pk, name="Tea house", instructions="Only green tea.")
     AgentInstance.objects.filter(pk=talk.pk).update(project=project)
+    AgentMessage.objects.create(room=talk, target="reader", content="Still waits.", request_id="first")
     _row, secret = api_tokens.create_token(alice, name="ci")
     archive = unzipped(client_of(alice))
     assert archive.testzip() is None
@@ -135,6 +136,8 @@ def test_everything_of_a_person_is_in_it(alice: User, make_instance: Make) -> No
     assert json.loads(archive.read("memory.json"))[0]["content"] == "likes tea"
     assert json.loads(archive.read("memory-entries.json"))[0]["content"] == "four minutes"
     assert json.loads(archive.read("rules.json"))[0]["key"] == "shell"
+    [letter] = json.loads(archive.read("agent-messages.json"))
+    assert (letter["room_id"], letter["content"], letter["processed_at"]) == (talk.pk, "Still waits.", None)
     assert json.loads(archive.read("person.json"))["name"] == "alice"
     assert json.loads(archive.read("tokens.json"))[0]["name"] == "ci"
     assert secret.encode() not in everything(archive)
@@ -149,9 +152,10 @@ def test_nothing_of_others_is_in_it(alice: User, bob: User, make_instance: Make)
     attachments.claim(alice.pk, [sent.id], his)
     attachments.claim(bob.pk, [attachments.store_bytes(bob.pk, b"bytes of Bob's", name="b.txt").id], his)
     store.write_text(ContextOwner(owner_id=bob.pk), "memory", lambda _held: "Bob likes coffee")
+    AgentMessage.objects.create(room=his, target="reader", content="to-his-agent")
     text = everything(unzipped(client_of(alice)))
     assert b"sent to him" in text  # her own file
-    for trace in (b"Bob's title", b"his-question", b"bytes of Bob's", b"coffee"):
+    for trace in (b"Bob's title", b"his-question", b"to-his-agent", b"bytes of Bob's", b"coffee"):
         assert trace not in text
     assert his.pk.encode() in text  # she is a member
 

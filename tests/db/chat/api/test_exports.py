@@ -14,7 +14,7 @@ from django.test import AsyncClient
 
 from chat.conversations.exporting import ExportFormat, export_all, export_conversation
 from chat.files.attachments import attachment_id, read_bytes
-from chat.models import AgentInstance, Attachment
+from chat.models import AgentInstance, AgentMessage, Attachment
 from sessions_app.models import Message
 from tests import archives
 from tests.db.chat.api.archive_calls import imported
@@ -144,6 +144,26 @@ def test_all_conversations_are_a_zip_with_one_file_each(as_alice: ApiClient, ali
         assert archive.read("left-out.txt").decode() == (
             "Weather: 1 hidden texts, 1 files that the format has no place for, or that are too large\n"
         )
+
+
+def test_messages_between_agents_are_in_the_zip_and_make_none_anew(
+    as_alice: ApiClient, alice: User, as_bob: ApiClient, bob: User
+) -> None:
+    imported(as_alice, SOURCES["open-webui"])
+    room, *others = AgentInstance.objects.filter(owner=alice)
+    AgentMessage.objects.create(room=room, sender="lead", target="reader", content="Read it.", request_id="one")
+    his = AgentInstance.objects.create(owner=bob, agent="assistant", name="his")
+    AgentMessage.objects.create(room=his, target="reader", content="His.")
+    data = b"".join(export_all(alice.pk, ExportFormat.JSONL))
+    lines = zipfile.ZipFile(io.BytesIO(data)).read("agent-messages.jsonl").decode().splitlines()
+    [line] = map(json.loads, lines)
+    assert (line["room_id"], line["sender"], line["target"], line["content"]) == (room.pk, "lead", "reader", "Read it.")
+    without = b"".join(export_all(alice.pk, ExportFormat.JSONL, only=[others[0].pk]))
+    assert "agent-messages.jsonl" not in zipfile.ZipFile(io.BytesIO(without)).namelist()
+    with_list = b"".join(export_all(alice.pk, ExportFormat.LIBRECHAT))
+    assert "agent-messages.jsonl" in zipfile.ZipFile(io.BytesIO(with_list)).namelist()
+    assert imported(as_bob, with_list)["report"]["unreadable_count"] == 0
+    assert AgentMessage.objects.count() == 2
 
 
 def test_nothing_to_export_is_an_empty_file(as_alice: ApiClient, alice: User) -> None:

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models.functions import Now
 from django.test import AsyncClient
 
-from chat.feed.reading import open_feed
+from chat.feed.reading import open_feed, read_changes
 from chat.instances.rows import key_of
 from chat.members.services import add_member, remove_member
-from chat.models import AgentInstance, FeedHead, Role
+from chat.models import AgentInstance, AgentMessage, FeedHead, Role
 from chat.operations.removal import delete_instance
 from chat.reads import feed_values
 from chat.reads.feed_values import VALUES
@@ -108,6 +109,39 @@ async def test_who_follows_has_what_is_stored(
     assert her_reader.state == await db(stored, conversation)
     assert "reset" in her_reader.controls
     assert {key for kind, key in her_reader.state if kind == "message"} == {f"{session}/again", f"{session}/yes"}
+
+
+async def test_messages_between_agents_are_followed(
+    her_reader: StateReader, conversation: AgentInstance, alice: User, bob: User, make_instance: Callable[..., Any]
+) -> None:
+    """Sent, taken by a turn, answered, and gone: each is named once, and only in its room."""
+    await her_reader.read()
+    start = await db(open_feed, alice.pk)
+    asked = await db(lambda: AgentMessage.objects.create(room=conversation, target="reader", content="Read it."))
+    elsewhere = await db(make_instance, bob, "his")
+    await db(lambda: AgentMessage.objects.create(room=elsewhere, target="reader", content="His."))
+    await her_reader.read()
+    assert her_reader.state == await db(stored, conversation)
+    shown = her_reader.state["agent-message", str(asked.pk)]
+    assert (shown["content"], shown["target"], shown["sender"], shown["processed_at"]) == (
+        "Read it.",
+        "reader",
+        None,
+        None,
+    )
+    turn = await db(say, conversation, "q2", "a2")
+    await db(lambda: AgentMessage.objects.filter(pk=asked.pk).update(turn=turn, processed_at=Now()))
+    await db(lambda: AgentMessage.objects.create(room=conversation, sender="reader", role="assistant", content="Read."))
+    await her_reader.read()
+    assert her_reader.state == await db(stored, conversation)
+    assert her_reader.state["agent-message", str(asked.pk)]["turn_id"] == turn.pk
+    assert len([key for kind, key in her_reader.state if kind == "agent-message"]) == 2
+    await db(lambda: AgentMessage.objects.filter(pk=asked.pk).delete())
+    await her_reader.read()
+    assert her_reader.state == await db(stored, conversation)
+    named = [each for each in (await db(read_changes, alice.pk, start)).changes if each.type == "agent-message"]
+    assert [each.op for each in named] == ["insert", "update", "insert", "delete"]
+    assert {each.instance_id for each in named} == {conversation.pk}
 
 
 async def test_what_changes_while_all_is_read_is_not_missed(

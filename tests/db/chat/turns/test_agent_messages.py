@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from chat.conversations.fork import fork_instance
 from chat.errors import AgentCallFailed, AgentNotFound
 from chat.instance.handle import AgentHandle
-from chat.models import AgentMessage, Turn
+from chat.instances.rows import find_instance
+from chat.models import AgentInstance, AgentMessage, Turn
 from chat.turns.admission.stop import cancel_turn
 from fibers.models import Fiber
 from fibers.process.runs import registry as running
@@ -41,6 +43,22 @@ async def test_a_message_is_answered_in_a_conversation_of_the_agent(make_room: M
     assert asked.processed_at is not None
     assert answer.processed_at is not None
     assert not await turns_in(room, "lead")  # the answer begins no turn
+
+
+async def test_a_fork_has_what_was_said_and_an_empty_inbox(make_room: MakeRoom) -> None:
+    """A message that waits is answered where it was sent: a copy of it would be answered twice, and by another room."""
+    room = make_room("lead")
+    await room.handle.add_messages("Hello.")
+    await room.handle.send_message("reader", "say: Read it.", request_id="first")
+    original = await db(find_instance, room.key)
+    assert original is not None
+    [message] = await room.transcript()
+    fork = await db(fork_instance, original, message["id"])
+    await run_until_idle()
+    assert await room.handle.watch_for_response("first") == "Read it."
+    assert [row.room_id for row in await letters(room)] == [original.pk] * 2
+    assert not await db(AgentMessage.objects.filter(room=fork).exists)
+    assert not await db(AgentInstance.objects.filter(parent=fork).exists)
 
 
 async def test_what_is_there_is_taken_together_and_what_comes_later_is_for_the_next_turn(make_room: MakeRoom) -> None:
