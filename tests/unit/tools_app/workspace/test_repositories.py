@@ -1,0 +1,247 @@
+"""A directory with a repository as git sees it: git's own words, and nothing of the repository runs or changes."""
+
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.budget import examples
+from tools_app.errors import FileFailed
+from tools_app.workspace import repositories
+from tools_app.workspace.repositories import Repository, RepositoryChange
+from tools_app.workspace.stores.directory import DirectoryWorkspace
+
+
+def git(folder: Path, *words: str) -> str:
+    """Output of a command of git in a repository, with the repository's configuration."""
+    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    return subprocess.run(
+        ["git", *names, *words], cwd=folder, env=environment, check=True, capture_output=True, text=True
+    ).stdout
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A repository with a commit."""
+    folder = tmp_path / "clone"
+    (folder / "src").mkdir(parents=True)
+    for at in range(12):
+        (folder / "src" / f"{at}.py").write_text("".join(f"line {at} {line}\n" for line in range(20)))
+    (folder / "picture.bin").write_bytes(bytes(range(256)) * 20)
+    (folder / ".gitignore").write_text("*.log\n")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "begin")
+    return folder
+
+
+def opened(folder: Path) -> Repository:
+    return Repository(DirectoryWorkspace(folder))
+
+
+def inside(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """All that a repository consists of."""
+    files = [path for path in (folder / ".git").rglob("*") if path.is_file()]
+    return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def work_tree(folder: Path) -> dict[str, tuple[bytes, bool]]:
+    """Files beside the repository, and whether they can be run."""
+    files = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts]
+    return {str(path.relative_to(folder)): (path.read_bytes(), os.access(path, os.X_OK)) for path in files}
+
+
+def edit(folder: Path, chance: random.Random) -> None:
+    """Some changes as programs and people make them."""
+    for _ in range(chance.randrange(1, 8)):
+        files = [path for path in (folder / "src").rglob("*") if path.is_file()]
+        path = chance.choice(files)
+        match chance.choice(("change", "delete", "move", "make", "mode", "binary", "odd", "stage")):
+            case "change":
+                path.write_text(path.read_text(errors="replace").replace("5", "five"))
+            case "delete" if len(files) > 3:
+                path.unlink()
+            case "move":
+                (folder / "src" / "moved").mkdir(exist_ok=True)
+                path.rename(folder / "src" / "moved" / f"{chance.randrange(99)}.py")
+            case "make":
+                (folder / "src" / f"new-{chance.randrange(99)}").write_text("new\n" * chance.randrange(3))
+            case "mode":
+                path.chmod(0o755)
+            case "binary":
+                (folder / "picture.bin").write_bytes(chance.randbytes(3_000))
+            case "odd":
+                (folder / "src" / 'a "b" \n é.txt').write_text("odd")
+            case "stage":
+                git(folder, "add", "--all")
+            case _:
+                pass
+
+
+def test_a_patch_gives_what_is_there_and_the_list_names_it(clone: Path, tmp_path: Path) -> None:
+    for seed in range(examples(40)):
+        chance = random.Random(seed)
+        edit(clone, chance)
+        repository, before = opened(clone), inside(clone)
+        state, patch = repository.state(), repository.patch()
+        assert inside(clone) == before, "git wrote into the repository"
+        assert (state.branch, state.commit) == ("main", git(clone, "rev-parse", "HEAD").strip())
+        copy = tmp_path / f"copy-{seed}"
+        git(tmp_path, "clone", "-q", "--no-local", str(clone), str(copy))
+        if patch:
+            (tmp_path / "patch").write_bytes(patch)
+            git(copy, "apply", "--whitespace=nowarn", str(tmp_path / "patch"))
+        assert work_tree(copy) == work_tree(clone)
+        committed = set(git(clone, "ls-tree", "-r", "-z", "--name-only", "HEAD").split("\0")) - {""}
+        ours = {f"/{path}" for path in work_tree(clone)}
+        theirs = {f"/{path}" for path in committed}
+        left = {each.path for each in state.changes if each.kind == "deleted"} | {each.was for each in state.changes}
+        made = {each.path for each in state.changes if each.kind == "created" or each.was}
+        assert (left - {""}, made) == (theirs - ours, ours - theirs)
+        tracked = {f"/{path}" for path in git(clone, "ls-files", "-z").split("\0")}
+        assert all(each.is_tracked == (each.path in tracked or each.kind == "deleted") for each in state.changes)
+        shutil.rmtree(copy)
+
+
+def test_changes_are_told_apart(clone: Path) -> None:
+    (clone / "src" / "0.py").write_text("changed\n")
+    (clone / "src" / "1.py").unlink()
+    git(clone, "mv", "src/2.py", "src/two.py")
+    (clone / "new.txt").write_text("new\n")
+    (clone / "build.log").write_text("ignored\n")
+    state = opened(clone).state()
+    assert sorted(state.changes, key=lambda each: each.path) == [
+        RepositoryChange(path="/new.txt", kind="created", is_tracked=False),
+        RepositoryChange(path="/src/0.py", kind="updated", is_tracked=True),
+        RepositoryChange(path="/src/1.py", kind="deleted", is_tracked=True),
+        RepositoryChange(path="/src/two.py", kind="updated", is_tracked=True, was="/src/2.py"),
+    ]
+    assert not state.has_more
+
+
+def test_before_the_first_commit_and_away_from_a_branch(clone: Path, tmp_path: Path) -> None:
+    git(clone, "checkout", "-q", "--detach")
+    assert (opened(clone).state().branch, opened(clone).patch()) == ("", b"")
+    git(clone, "pack-refs", "--all")
+    git(clone, "checkout", "-q", "main")
+    git(clone, "gc", "-q")
+    assert opened(clone).state().commit == git(clone, "rev-parse", "main").strip()
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    git(fresh, "init", "-q", "-b", "trunk")
+    (fresh / "a").write_text("a\n")
+    state = opened(fresh).state()
+    assert (state.branch, state.commit, [each.path for each in state.changes]) == ("trunk", "", ["/a"])
+    assert b"+a\n" in opened(fresh).patch()
+
+
+def test_nothing_of_the_repository_runs(clone: Path, tmp_path: Path) -> None:
+    """Hooks, filters, converters, monitors, external diffs, aliases and includes: plain git would run them."""
+    mark, program = tmp_path / "ran", tmp_path / "program"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {mark}\ncat\n')
+    program.chmod(0o755)
+    (clone / ".gitattributes").write_text("*.py filter=bad diff=bad\n")
+    (tmp_path / "included").write_text(f"[diff]\nexternal = {program}\n")
+    for key, value in {
+        "filter.bad.clean": str(program),
+        "filter.bad.smudge": str(program),
+        "filter.bad.required": "true",
+        "diff.bad.textconv": str(program),
+        "diff.bad.command": str(program),
+        "core.fsmonitor": str(program),
+        "core.pager": str(program),
+        "core.sshCommand": str(program),
+        "core.hooksPath": str(tmp_path),
+        "alias.diff": f"!{program}",
+        "include.path": str(tmp_path / "included"),
+        "core.autocrlf": "input",
+    }.items():
+        git(clone, "config", key, value)
+    for name in ("post-index-change", "pre-commit", "fsmonitor-watchman"):
+        shutil.copy(program, tmp_path / name)
+    for path in (clone / "src").iterdir():
+        path.write_text(path.read_text() + "more\n")
+    repository = opened(clone)
+    assert len(repository.state().changes) == 13
+    patch = repository.patch()
+    assert patch.count(b"+more\n") == 12
+    assert not mark.exists(), mark.read_text()
+    git(clone, "status")
+    assert mark.exists(), "this test has no trap"
+
+
+def test_what_a_repository_says_of_line_ends_counts(clone: Path) -> None:
+    git(clone, "config", "core.autocrlf", "true")
+    path = clone / "src" / "0.py"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert opened(clone).patch() == b""
+
+
+def elsewhere(clone: Path, tmp_path: Path) -> Path:
+    made = tmp_path / "tree"
+    git(clone, "worktree", "add", "-q", str(made))
+    return made
+
+
+def linked(clone: Path, tmp_path: Path) -> Path:
+    made = tmp_path / "linked"
+    made.mkdir()
+    (made / ".git").symlink_to(clone / ".git")
+    return made
+
+
+def borrowing(clone: Path, tmp_path: Path) -> Path:
+    made = tmp_path / "borrowing"
+    git(tmp_path, "clone", "-q", "--shared", str(clone), str(made))
+    return made
+
+
+def linked_objects(clone: Path, tmp_path: Path) -> Path:
+    made = tmp_path / "objects"
+    shutil.copytree(clone, made)
+    shutil.rmtree(made / ".git" / "objects")
+    (made / ".git" / "objects").symlink_to(clone / ".git" / "objects")
+    return made
+
+
+@pytest.mark.parametrize("make", [elsewhere, linked, borrowing, linked_objects])
+def test_a_repository_that_is_kept_elsewhere_is_not_read(
+    clone: Path, tmp_path: Path, make: Callable[[Path, Path], Path]
+) -> None:
+    repository = opened(make(clone, tmp_path))
+    for ask in (repository.state, repository.patch):
+        with pytest.raises(FileFailed) as failure:
+            ask()
+        assert failure.value.errno == "EINVAL"
+
+
+def test_references_lead_to_no_other_file(clone: Path) -> None:
+    for text in ("ref: refs/../../../etc/passwd", "ref: /etc/passwd", "not a commit", "ref: refs/heads/loop"):
+        (clone / ".git" / "HEAD").write_text(f"{text}\n")
+        (clone / ".git" / "refs" / "heads" / "loop").write_text("ref: refs/heads/loop\n")
+        with pytest.raises(FileFailed):
+            opened(clone).state()
+
+
+def test_without_a_repository_there_is_none(tmp_path: Path) -> None:
+    with pytest.raises(FileFailed) as failure:
+        opened(tmp_path).state()
+    assert failure.value.errno == "ENOENT"
+
+
+def test_time_and_output_are_bounded(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (clone / "src" / "0.py").write_text("x" * 5_000)
+    monkeypatch.setattr(repositories, "MAX_PATCH_BYTES", 1_000)
+    with pytest.raises(FileFailed) as failure:
+        opened(clone).patch()
+    assert failure.value.errno == "EFBIG"
+    monkeypatch.undo()
+    monkeypatch.setattr(repositories, "SECONDS", 0.0)
+    with pytest.raises(FileFailed) as failure:
+        opened(clone).patch()
+    assert failure.value.errno == "EIO"
