@@ -1,11 +1,15 @@
 """The review of changed files, as server code holds it."""
 
+import asyncio
+
 from chat.agent.base import InstanceKey
+from chat.instance.workspaces import repository_of
 from chat.models import Revert
 from chat.runtime import review
 from chat.runtime.review import Review, ReviewChoice
 from chat.runtime.undo import find_conversation
 from thinkproject.kernel.aio import db
+from tools_app.workspace.repositories import Repository, RepositoryState
 
 
 class FileReview:
@@ -36,3 +40,18 @@ class FileReview:
     async def patch(self, *turn_ids: str) -> bytes:
         """One patch for `git apply`, from before the turns to what they left."""
         return await db(lambda: review.patch_of(find_conversation(self._key), turn_ids))
+
+    async def repository(self) -> RepositoryState:
+        """What differs from the last commit, where the workspace is a directory of this machine with a repository.
+
+        It comes from git, so work of people and of other programs is in it. Errors: `FileFailed` where there is none.
+        """
+        return await asyncio.to_thread((await self._repository()).state)
+
+    async def repository_patch(self) -> bytes:
+        """The same as a patch for `git apply`. Errors: as `repository`."""
+        return await asyncio.to_thread((await self._repository()).patch)
+
+    async def _repository(self) -> Repository:
+        instance = await db(find_conversation, self._key)
+        return await repository_of(self._key, instance.pk)

@@ -12,9 +12,12 @@ from chat.members.selectors import root_id_of
 from chat.models import AgentInstance
 from chat.user_code.workspace import workspace_of
 from thinkproject.kernel.aio import db
+from tools_app.core.files.failures import failed
 from tools_app.core.files.workspace import Workspace
 from tools_app.models import StoredWorkspace, WorkspaceAttachment
+from tools_app.workspace.repositories import Repository
 from tools_app.workspace.stores.database import DatabaseWorkspace
+from tools_app.workspace.stores.directory import DirectoryWorkspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,18 @@ async def view_workspace(key: InstanceKey, instance_id: str) -> ViewedWorkspace:
         return ViewedWorkspace(workspace=InstanceWorkspace(key, instance_id=instance_id), can_write=True)
     agent = await started_agent(key)
     return ViewedWorkspace(workspace=await workspace_of(agent), can_write=True)
+
+
+async def repository_of(key: InstanceKey, instance_id: str) -> Repository:
+    """The repository of a workspace that is a directory of this machine.
+
+    Errors: `FileFailed` with `ENOENT` for any other workspace, `WorkspaceMissing`, `AgentCodeFailed`.
+    """
+    workspace = (await view_workspace(key, instance_id)).workspace
+    directory = await workspace.directory() if isinstance(workspace, InstanceWorkspace) else workspace
+    if not isinstance(directory, DirectoryWorkspace):
+        raise failed("ENOENT", "/.git", "this workspace is no directory with a repository")
+    return Repository(directory)
 
 
 async def is_of_conversation(workspace: Workspace, instance: AgentInstance) -> bool:

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from chat.agent.base import InstanceKey
 from chat.instances.rows import ensure_instance, find_instance
+from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
 from tools_app.core.origins import Origin
 from tools_app.errors import WorkspaceNotFound
@@ -72,6 +73,11 @@ class InstanceWorkspace(DatabaseWorkspace):
         if not can_write:
             raise failed("EPERM", "/", "this workspace can only be read here")
         raise _OnDisk(DirectoryWorkspace(row.root).in_turn(self._turn_id))
+
+    async def directory(self) -> DirectoryWorkspace | None:
+        """The directory of this machine whose files these are; `None` where none was attached."""
+        row, _ = await db(self._find)
+        return DirectoryWorkspace(row.root) if row is not None and row.root else None
 
     async def _writing(self, work: Callable[[Tree], T], contents: Sequence[StoredContent] = ()) -> T:
         try:

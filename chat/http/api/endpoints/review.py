@@ -1,5 +1,6 @@
 """API operations to review what turns changed in files: by file and by hunk, and as a patch."""
 
+import asyncio
 from typing import Annotated, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -9,11 +10,14 @@ from chat.access.auth import open_instance
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.marks import UndoneMarkOut
-from chat.http.api.schemas.review import HunkOut, ReviewedFileOut, ReviewIn, ReviewOut
+from chat.http.api.schemas.review import HunkOut, RepositoryOut, ReviewedFileOut, ReviewIn, ReviewOut
+from chat.instance.workspaces import repository_of
+from chat.instances.rows import key_of
 from chat.models import Revert, Role
 from chat.runtime.review import Review, ReviewChoice, keep_changes, patch_of, review, undo_changes
 from thinkproject.kernel.aio import db
 from tools_app.core.files.hunks import Hunk
+from tools_app.workspace.repositories import Repository
 from tools_app.workspace.reviewing import ReviewedFile
 
 router = Router(tags=["undo"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
@@ -66,7 +70,47 @@ async def review_decide(request: HttpRequest, instance_id: str, data: ReviewIn) 
 async def patch_export(request: HttpRequest, instance_id: str, turn: Turns = ALL_TURNS) -> HttpResponse:
     """One patch for `git apply` of what turns changed: with new, deleted, renamed and binary files."""
     instance = await db(open_instance, caller_of(request).user, instance_id, needs=Role.READER)
-    response = HttpResponse(await db(patch_of, instance, turn), content_type="text/x-diff; charset=utf-8")
+    return _download(await db(patch_of, instance, turn))
+
+
+@router.get(
+    "/instances/{instance_id}/repository",
+    response=RepositoryOut,
+    operation_id="get_repository",
+    openapi_extra=declares(409, 500),
+)
+async def repository_detail(request: HttpRequest, instance_id: str) -> object:
+    """What differs from the last commit, where the workspace is a directory of the server with a repository.
+
+    It comes from git, so work of people and of other programs is in it. For the owner alone.
+    """
+    found = await _repository(request, instance_id)
+    return await asyncio.to_thread(found.state)
+
+
+@router.get(
+    "/instances/{instance_id}/repository/patch",
+    operation_id="export_repository_patch",
+    openapi_extra={
+        "responses": {
+            200: {"description": "A patch", "content": {"text/x-diff": {}}},
+            **declares(409, 500)["responses"],
+        }
+    },
+)
+async def repository_patch_export(request: HttpRequest, instance_id: str) -> HttpResponse:
+    """All that differs from the last commit, as git writes it, for `git apply`. For the owner alone."""
+    found = await _repository(request, instance_id)
+    return _download(await asyncio.to_thread(found.patch))
+
+
+async def _repository(request: HttpRequest, instance_id: str) -> Repository:
+    instance = await db(open_instance, caller_of(request).user, instance_id, needs=Role.OWNER)
+    return await repository_of(await db(key_of, instance), instance.pk)
+
+
+def _download(patch: bytes) -> HttpResponse:
+    response = HttpResponse(patch, content_type="text/x-diff; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="changes.patch"'
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "private, no-store"

@@ -62,3 +62,21 @@ class ReviewIn(Input):
     version: int
     hunks: list[str] = Field(default=[], max_length=1000)
     turns: list[str] = Field(default=[], max_length=50)
+
+
+class RepositoryChangeOut(Schema):
+    """A file that differs from the last commit. `was`: its former path, where it was moved."""
+
+    path: str
+    kind: Literal["created", "updated", "deleted"]
+    is_tracked: bool
+    was: str
+
+
+class RepositoryOut(Schema):
+    """A repository. `branch`: empty without one; `commit`: empty before the first."""
+
+    branch: str
+    commit: str
+    changes: list[RepositoryChangeOut]
+    has_more: bool

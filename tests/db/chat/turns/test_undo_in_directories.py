@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 
-from chat.models import Turn
+from chat.instances.workspaces import attach_directory
+from chat.members.services import add_member
+from chat.models import AgentInstance, Role, Turn
 from chat.think import Think
 from chat.tools.files import DirectoryWorkspace
 from chat.turns.state.deletion import delete_turns
+from tests.db.chat.conftest import ApiClient
 from thinkproject.kernel.aio import db
 from tools_app.errors import FileFailed
 from tools_app.models import FileBackup
@@ -99,6 +104,46 @@ async def test_a_turn_in_a_repository_is_undone_and_redone(make_room: MakeRoom, 
     assert git(clone, "status", "--porcelain") == status
     await db(delete_turns, Turn.objects.filter(pk=turn.pk))
     assert await db(FileBackup.objects.filter(turn_id=turn.pk).count) == 0
+
+
+async def test_what_differs_from_the_last_commit_comes_from_git(make_room: MakeRoom, clone: Path, bob: User) -> None:
+    """The turn's work and a person's are one difference, a commit ends it, and an undo is that of the turn alone."""
+    room = make_room("cloner")
+    turn = await room.say(call_line("edit", "c1", path="/src/main.py", old_string="1", new_string="2") + "say: done")
+    (clone / "by hand").write_text("mine\n")
+    found = (await asked(room, "GET", f"/instances/{turn.instance_id}/repository")).json()
+    assert found["commit"] == git(clone, "rev-parse", "HEAD").strip()
+    assert found["branch"] == git(clone, "branch", "--show-current").strip()
+    assert [(each["path"], each["kind"], each["is_tracked"]) for each in found["changes"]] == [
+        ("/by hand", "created", False),
+        ("/src/main.py", "updated", True),
+    ]
+    reply = await asked(room, "GET", f"/instances/{turn.instance_id}/repository/patch")
+    assert reply["Content-Disposition"] == 'attachment; filename="changes.patch"'
+    assert reply.content == await room.handle.review.repository_patch()
+    assert (b"+print(2)" in reply.content, b"+mine" in reply.content) == (True, True)
+    assert b"+mine" not in await room.handle.review.patch()
+    await undo(room, turn, messages=False)
+    assert [each.path for each in (await room.handle.review.repository()).changes] == ["/by hand"]
+    git(clone, "add", ".")
+    git(clone, "commit", "-qm", "mine")
+    assert not (await room.handle.review.repository()).changes
+    instance = await db(AgentInstance.objects.get, pk=turn.instance_id)
+    await db(lambda: add_member(instance, bob.username, Role.APPROVER, by=instance.owner_id))
+    theirs = await sync_to_async(lambda: ApiClient(bob).get(f"/instances/{instance.pk}/repository"))()
+    assert theirs.status_code == 403
+
+
+async def test_a_directory_that_was_attached_has_its_repository_and_rows_have_none(
+    make_room: MakeRoom, clone: Path
+) -> None:
+    room = make_room("assistant")
+    await room.handle.add_messages("Hello.")
+    with pytest.raises(FileFailed):
+        await room.handle.review.repository()
+    await db(attach_directory, room.key, clone)
+    (clone / "run").unlink()
+    assert [(each.path, each.kind) for each in (await room.handle.review.repository()).changes] == [("/run", "deleted")]
 
 
 async def test_what_another_program_changed_is_a_conflict(make_room: MakeRoom, clone: Path) -> None:
