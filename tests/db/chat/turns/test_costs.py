@@ -1,14 +1,19 @@
 """What turns cost, on their rows and on their sessions; budgets that stop them (B5.1, B5.2, B5.3, B5.6)."""
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.db.models import Sum
+from django.utils.timezone import now
 
+from chat.errors import BudgetReached
 from chat.instances.rows import ensure_instance, find_instance
 from chat.instances.spending import session_spending, spending
 from chat.llm.scripted import ScriptedModel
-from chat.models import AgentInstance
+from chat.models import AgentInstance, Turn
 from fibers.services import requeue_fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.errors import BudgetInvalid
@@ -185,3 +190,31 @@ async def test_a_model_without_a_price_costs_nothing(make_room: MakeRoom, settin
     settings.THINK_PRICES = {}
     room = make_room()
     assert (await room.say(f"{USED}\nsay: hi")).cost == 0
+
+
+class PersonBudget:
+    """The example of `docs/howto/costs-and-titles.md`: what a person's turns of 30 days may cost."""
+
+    limit = 3 * COST
+
+    def check_admission(self, instance: Any) -> None:
+        pass
+
+    def check_step(self, instance: Any, steps: Any) -> None:
+        turns = Turn.objects.filter(instance__owner=instance.owner_id, accepted_at__gte=now() - timedelta(days=30))
+        spent = turns.aggregate(cost=Sum("cost", default=0))["cost"] + steps.cost
+        if spent >= self.limit:
+            raise BudgetReached("You have reached your budget of these 30 days.")
+
+
+async def test_a_policy_of_ones_own_is_a_budget_of_each_person(make_room: MakeRoom, settings: Any) -> None:
+    """Over all conversations of a person, before each step, and for that person alone."""
+    settings.THINK_TURN_POLICIES = [f"{__name__}.PersonBudget"]
+    one, other = make_room(name="one"), make_room(name="other")
+    assert one.key.owner_id == other.key.owner_id
+    assert status_of(await one.say(CALLING)) == "completed"
+    second = await other.say(CALLING)
+    assert (status_of(second), second.error_code, second.cost) == ("error", "budget_reached", COST)
+    assert status_of(await one.say("say: no more")) == "error"
+    await db(lambda: AgentInstance.objects.filter(name="other").update(owner=User.objects.create(username="bea")))
+    assert status_of(await one.say("say: within it")) == "completed"
