@@ -68,6 +68,8 @@ SECRET = "text of alices-question"
 
 
 NOT_NOW = {
+    ("GET", "/api/v1/instances/{instance_id}/repository"): "file_failed",  # her files are rows
+    ("GET", "/api/v1/instances/{instance_id}/repository/patch"): "file_failed",
     ("POST", "/api/v1/instances/{instance_id}/leave"): "member_not_found",
     ("GET", "/api/v1/threads/{thread_id}"): "instance_not_found",  # she has no agent that keeps threads
     ("PATCH", "/api/v1/turns/{turn_id}/message"): "turn_conflict",
