@@ -3,10 +3,10 @@
 A path is kept by the number of the session's last change, once the transaction that has read it is committed. The next
 read asks in one statement for the rows that carry this number or a later one. Where none of them is another than it was
 kept, and the parents of the new ones lead to a message that is kept, the path goes on from there; in any other case
-it is read whole. So a path is never older than its session, whoever writes in between.
+it is read whole. So a path is never older than its session, also where other processes write in between.
 
 Not kept: what shares messages with another session, whose changes carry that session's numbers, and what is longer
-than a model is given. Messages are shared between turns: nobody changes one in place.
+than a model is given. Messages are shared between turns: no code changes one in place.
 """
 
 import threading

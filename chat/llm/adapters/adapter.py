@@ -71,6 +71,26 @@ class _Lessons:
         self.made: list[Lesson] = []
 
 
+class _LastBody:
+    """The body that was sent last, until it is described: that of a long conversation takes milliseconds."""
+
+    def __init__(self, body: Callable[[ModelRequest, Learned], JSONObject]) -> None:
+        self._body = body
+        self._made: tuple[ModelRequest, Learned, JSONObject] | None = None
+
+    def make(self, request: ModelRequest, known: Learned) -> JSONObject:
+        """The body of a request, by what is known of the model."""
+        body = self._body(request, known)
+        self._made = request, known, body
+        return body
+
+    def take(self, request: ModelRequest, known: Learned) -> JSONObject:
+        """The same, and made only if another one was made last. Then none is held."""
+        made, self._made = self._made, None
+        is_same = made is not None and made[0] is request and made[1] == known
+        return made[2] if made is not None and is_same else self._body(request, known)
+
+
 def _without_context(learned: Learned) -> Learned:
     return replace(learned, context_tokens=0, cuts_silently=False)
 
@@ -106,7 +126,7 @@ class HttpModel(ABC):
         self._model = model
         self._memory = memory
         self._observe = observe
-        self._made: tuple[ModelRequest, Learned, JSONObject] | None = None  # the last body, for the record of it
+        self._bodies = _LastBody(self._body)
 
     @property
     def name(self) -> str:
@@ -143,16 +163,7 @@ class HttpModel(ABC):
     def describe(self, request: ModelRequest) -> JSONObject:
         """The body `stream` would send; long data URLs shortened, anything like a credential out."""
         known = self._known()
-        body = self._body_of(request, known)
-        self._made = None
-        return redact_body(as_learned(body, known).body)
-
-    def _body_of(self, request: ModelRequest, known: Learned) -> JSONObject:
-        """The request on the wire, made once for one that is sent and then described."""
-        made = self._made
-        if made is None or made[0] is not request or made[1] != known:
-            made = self._made = request, known, self._body(request, known)
-        return made[2]
+        return redact_body(as_learned(self._bodies.take(request, known), known).body)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Ask the model.
@@ -190,7 +201,7 @@ class HttpModel(ABC):
         """
         headers = {**self._endpoint.headers, **request.settings.headers, "Accept-Encoding": "identity"}
         known = await self._memory.recall(self._endpoint.base_url, self._model)
-        sent, lessons = as_learned(self._body_of(request, known), known), _Lessons(known)
+        sent, lessons = as_learned(self._bodies.make(request, known), known), _Lessons(known)
         while True:
             async with contextlib.AsyncExitStack() as stack:
                 try:
