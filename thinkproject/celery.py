@@ -4,6 +4,7 @@
 """
 
 import gc
+import os
 import threading
 from typing import Any
 
@@ -16,6 +17,10 @@ SEEN_SECONDS = 5.0
 # When Redis goes away kombu gives back what it had not acknowledged, over the connection it has just closed, and the
 # worker dies of it. Nothing needs to be given back: the sweeper sends unclaimed fibers.
 Channel.do_restore = False
+
+# Celery has a worker and beat run the system checks and drops what they find. They load the URLs with all of the HTTP
+# API, which is a sixth of a worker's memory and a second of its start; web processes and `manage.py check` run them.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 app = Celery("think")
 app.config_from_object("django.conf:settings", namespace="CELERY")

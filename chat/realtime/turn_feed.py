@@ -7,7 +7,7 @@ The frame sender decides what is sent and when it must not be.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import NoReturn
@@ -19,7 +19,7 @@ from chat.reads import snapshots
 from chat.reads.snapshots import TurnRef
 from chat.realtime.frame_sender import FrameSender
 from chat.realtime.path_changes import PathChanges
-from chat.streams.reader import follow
+from chat.streams.reader import Event, follow, follow_new
 from chat.streams.records import CaughtUp, Reset
 from chat.turns.state.status import TurnStatus
 from thinkproject.kernel.aio import db
@@ -74,6 +74,7 @@ class TurnFeed:
         self._current: TurnRef | None = None
         self._restart = asyncio.Event()
         self._acknowledged = RecentSet[str]()
+        self._settled = RecentSet[str]()  # turns whose end was notified
         self._cut_short = RecentSet[str]()  # turns of which this client has a part, and an offer of the whole
         self.path = PathChanges(self._changed)  # shown while no turn is delivered: the end of a turn shows the path
         self._task = asyncio.create_task(self._serve_or_give_up())
@@ -126,6 +127,7 @@ class TurnFeed:
 
     async def turn_finished(self, turn_id: str) -> None:
         """Handle the end of a turn. A waiting turn is ended here; the current one by its own delivery."""
+        self._settled.add(turn_id)
         self._changed.set()
         waiting = next((t for t in self.pending.values() if t.turn_id == turn_id), None)
         if waiting is not None and waiting is not self._current:
@@ -210,11 +212,13 @@ class TurnFeed:
 
     async def _serve_turn(self, turn: TurnRef) -> bool:
         """Deliver a turn; false where another one may begin before it."""
-        if not await self._has_come(turn):
-            return False
+        async with aclosing(_Opening(turn, self._is_over(turn), is_new=self._is_new(turn))) as opening:
+            return await self._has_come(turn, opening) and await self._serve_from(turn, opening)
+
+    async def _serve_from(self, turn: TurnRef, opening: "_Opening") -> bool:
         while turn.turn_id not in self.ended:
             self._restart.clear()
-            content = asyncio.ensure_future(self._serve_content(turn))
+            content = asyncio.ensure_future(self._serve_content(turn, opening))
             restart = asyncio.ensure_future(self._restart.wait())
             try:
                 await asyncio.wait({content, restart}, return_when=asyncio.FIRST_COMPLETED)
@@ -230,12 +234,12 @@ class TurnFeed:
                 return True
         return True
 
-    async def _has_come(self, turn: TurnRef) -> bool:
+    async def _has_come(self, turn: TurnRef, opening: "_Opening") -> bool:
         """Wait for the begin or the end of a turn, then offer it to a connection that waits.
 
         False as soon as others may come before it.
         """
-        begin = asyncio.ensure_future(_begin_of(turn, self._is_over(turn)))
+        begin = asyncio.ensure_future(opening.begin())
         reordered = asyncio.ensure_future(self.reordered.wait())
         try:
             while not begin.done() and not (reordered.done() and len(self.pending) > 1):
@@ -262,15 +266,16 @@ class TurnFeed:
         if changes_path and self._handshake.may_get_live(turn.request_id):
             await self.sender.transcript(before=turn)
 
-    async def _serve_content(self, turn: TurnRef) -> None:
+    async def _serve_content(self, turn: TurnRef, opening: "_Opening") -> None:
         if not self._handshake.may_get_live(turn.request_id):
+            await opening.aclose()
             await _wait(self._is_over(turn), self._changed)
             return
         is_replay = turn.request_id in self._acknowledged
         if is_replay:
             self._cut_short.discard(turn.turn_id)
             await self.sender.path_to(turn)
-        async with aclosing(follow(turn.turn_id, 0, is_over=self._is_over(turn))) as events:
+        async with aclosing(opening.events(is_replay=is_replay)) as events:
             async for event in events:
                 if self.sender.is_cleared(turn.turn_id):
                     return
@@ -289,6 +294,10 @@ class TurnFeed:
                 elif is_replay:
                     is_replay = False
                     await self.sender.replay_complete(turn)
+
+    def _is_new(self, turn: TurnRef) -> bool:
+        """Whether the turn had not begun when this connection learned of it, and no end of it was notified."""
+        return not turn.has_begun and not turn.is_final and turn.turn_id not in self._settled
 
     def _is_held(self, turn: TurnRef) -> bool:
         """Whether a live stream was offered since: its live chunks would precede its beginning.
@@ -333,14 +342,44 @@ async def _next_of(pending: Mapping[int, TurnRef]) -> TurnRef:
     return next((turns[turn_id] for turn_id in order if turn_id in left), next(iter(turns.values())))
 
 
-async def _begin_of(turn: TurnRef, is_over: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for the first record of the log or the end of the turn."""
-    if turn.has_begun:  # a long log need not be read to know that there is one
-        return
-    async with aclosing(follow(turn.turn_id, 0, is_over=is_over)) as events:
-        async for event in events:
+class _Opening:
+    """The first records of a turn, awaited before it is offered, and the same stream for what follows."""
+
+    def __init__(self, turn: TurnRef, is_over: Callable[[], Awaitable[bool]], *, is_new: bool) -> None:
+        self._turn = turn
+        self._is_over = is_over
+        self._is_new = is_new
+        self._opened: AsyncGenerator[Event, None] | None = None
+        self._first: Event | None = None
+
+    async def begin(self) -> None:
+        """Wait for the first record of the log or the end of the turn."""
+        if self._turn.has_begun:  # a long log need not be read to know that there is one
+            return
+        watch = follow_new if self._is_new else follow
+        self._opened = watch(self._turn.turn_id, is_over=self._is_over)
+        async for event in self._opened:
             if not isinstance(event, CaughtUp):
-                break
+                self._first = event
+                return
+
+    async def events(self, *, is_replay: bool) -> AsyncGenerator[Event, None]:
+        """The stream from its beginning. A replay says where it is caught up, so it is read anew."""
+        if self._opened is None or self._first is None or is_replay:
+            await self.aclose()
+            self._opened = follow(self._turn.turn_id, is_over=self._is_over)
+        else:
+            first, self._first = self._first, None
+            yield first
+        async with aclosing(self._opened) as events:
+            async for event in events:
+                yield event
+
+    async def aclose(self) -> None:
+        """Leave the stream."""
+        opened, self._opened, self._first = self._opened, None, None
+        if opened is not None:
+            await opened.aclose()
 
 
 async def _wait_for_clear(turn: TurnRef, ended: RecentSet[str], restart: asyncio.Event) -> None:

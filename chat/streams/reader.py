@@ -35,6 +35,7 @@ class _Page:
     is_hot: bool  # whether the hot log knows the stream
     end: int  # offset after the last known record
     is_closed: bool
+    is_unborn: bool = False  # a new turn that the hot log does not know: it has not begun
 
 
 async def read(stream: str, offset: int = 0, *, log: StreamLog | None = None) -> list[Record]:
@@ -54,7 +55,7 @@ async def find_end(stream: str, *, log: StreamLog | None = None) -> tuple[int, s
     return page.end, page.epoch
 
 
-async def follow(
+def follow(
     stream: str,
     offset: int = 0,
     *,
@@ -71,8 +72,22 @@ async def follow(
     Close it (`contextlib.aclosing`) when you leave early.
     """
     follower = _Follower(log or get_log(), stream, offset, epoch, is_over)
-    max_batches, idle_seconds = queue_batches or QUEUE_BATCHES, stream_settings.idle_seconds
-    async with follower.log.subscribe(stream, max_batches) as subscription:
+    return _follow(follower, queue_batches or QUEUE_BATCHES)
+
+
+def follow_new(
+    stream: str, *, is_over: Callable[[], Awaitable[bool]], log: StreamLog | None = None
+) -> AsyncGenerator[Event, None]:
+    """The same from 0, of a turn that was accepted just now: what the hot log does not know has not begun.
+
+    So neither the database nor `is_over` is asked before there was silence, and what comes live is read nowhere else.
+    """
+    return _follow(_Follower(log or get_log(), stream, 0, None, is_over, is_new=True), QUEUE_BATCHES)
+
+
+async def _follow(follower: "_Follower", max_batches: int) -> AsyncGenerator[Event, None]:
+    idle_seconds = stream_settings.idle_seconds
+    async with follower.log.subscribe(follower.stream, max_batches) as subscription:
         must_read, must_ask = True, False
         while True:
             if must_read or must_ask:
@@ -113,9 +128,17 @@ class _Follower:
     """Position of one reader in one stream."""
 
     def __init__(
-        self, log: StreamLog, stream: str, offset: int, epoch: str | None, is_over: Callable[[], Awaitable[bool]]
+        self,
+        log: StreamLog,
+        stream: str,
+        offset: int,
+        epoch: str | None,
+        is_over: Callable[[], Awaitable[bool]],
+        *,
+        is_new: bool = False,
     ) -> None:
         self.log = log
+        self._is_new = is_new
         self.stream = stream
         self.position = offset
         self.epoch = epoch
@@ -126,7 +149,10 @@ class _Follower:
         """Yield stored records after the position; `End` if the turn is over."""
         is_over = must_ask and await self._is_over()
         while True:
-            page = await _page(self.log, self.stream, self.position, is_thorough=must_ask)
+            is_new = self._is_new and self.position == 0 and not must_ask
+            page = await _page(self.log, self.stream, self.position, is_thorough=must_ask, is_new=is_new)
+            if page.is_unborn:
+                return
             if self._is_void(page, is_over):
                 yield self._reset(page)
                 continue
@@ -153,6 +179,8 @@ class _Follower:
         """Return the new records of live batches, and whether the log has to be read again."""
         fresh: list[Record] = []
         for epoch, records in batches:
+            if self._is_new and self.epoch is None and self.position == 0:
+                self.epoch = epoch  # its first life: nothing was delivered that a later one could contradict
             if epoch != self.epoch or records[0].offset > self.position:
                 return fresh, True
             known = self.position - records[0].offset
@@ -176,16 +204,18 @@ class _Follower:
         return Reset(page.epoch)
 
 
-async def _page(log: StreamLog, stream: str, offset: int, *, is_thorough: bool) -> _Page:
+async def _page(log: StreamLog, stream: str, offset: int, *, is_thorough: bool, is_new: bool = False) -> _Page:
     """Read the hot log first, then, where that leaves a hole, the database.
 
     The order matters: what the hot log had dropped when it was read is in the database by then. A thorough look does
-    not believe the hot log's end: after an outage the database may be ahead of it.
+    not believe the hot log's end: after an outage the database may be ahead of it. `is_new`: as `follow_new`.
     """
     try:
         hot = await log.read(stream, offset, PAGE_RECORDS)
     except LogUnavailable:
-        hot = HotSlice()
+        hot, is_new = HotSlice(), False
+    if is_new and hot.epoch is None:
+        return _Page(records=[], epoch=None, is_hot=False, end=0, is_closed=False, is_unborn=True)
     records = _contiguous(offset, hot.records)
     following, end, epoch = offset + len(records), hot.next_offset or 0, hot.epoch
     if len(records) < PAGE_RECORDS and (hot.next_offset is None or is_thorough or following != end):

@@ -313,6 +313,7 @@ def _start(product: Product, plan: Plan) -> None:
             str(plan.worker_threads),
             "--without-gossip",
             "--without-mingle",
+            "--without-heartbeat",
             "--loglevel",
             "INFO",
         ]

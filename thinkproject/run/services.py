@@ -1,15 +1,13 @@
 """The processes of Django in `make run`, by name: how many there are, and the command line of each.
 
-`web-1`, `web-2`, … share the listening socket of the supervisor; `worker-1`, `worker-2`, … share the queue; there is
-one `beat`.
+`web-1`, `web-2`, … share the listening socket of the supervisor; `worker-1`, `worker-2`, … share the queue. The first
+worker sends the periodic tasks as well (Celery's beat, as a thread).
 """
 
 import sys
 from typing import Any
 
 from thinkproject.run.counts import Machine, available_memory, core_count, process_count
-
-BEAT = "beat"
 
 
 class Services:
@@ -31,27 +29,27 @@ class Services:
     @property
     def further(self) -> list[str]:
         """Names of the processes that start when the first are ready."""
-        return [*self.webs[1:], *self.workers[1:], BEAT]
+        return [*self.webs[1:], *self.workers[1:]]
 
     def command(self, name: str) -> list[str]:
         """Return the command line of a process."""
         if name in self.webs:
             words = ["thinkproject.run.server", "--fd", str(self.listener), "--gate", str(self.gate)]
         else:
-            words = ["thinkproject.run.gated", "--gate", str(self.gate), *self._celery(name)]
+            words = ["thinkproject.run.gated", "--gate", str(self.gate), *self._beat(name), *self._worker(name)]
         return [sys.executable, "-m", *words]
 
     def file_descriptors(self, name: str) -> list[int]:
         """Return the file descriptors that a process inherits."""
         return [self.listener, self.gate] if name in self.webs else [self.gate]
 
-    def _celery(self, name: str) -> list[str]:
-        if name == BEAT:
-            schedule = str(self.settings.DATA_DIR / "beat-schedule")
-            return ["beat", "--schedule", schedule, "--pidfile", "", "--loglevel", "WARNING"]
+    def _beat(self, name: str) -> list[str]:
+        return ["--with-beat", str(self.settings.DATA_DIR / "beat-schedule")] if name == self.workers[0] else []
+
+    def _worker(self, name: str) -> list[str]:
         threads = str(self.settings.WORKER_THREADS)
         options = ["--pool", "threads", "--concurrency", threads, "--without-gossip", "--without-mingle"]
-        return ["worker", *options, "--hostname", f"{name}@%h", "--loglevel", "INFO"]
+        return ["worker", *options, "--without-heartbeat", "--hostname", f"{name}@%h", "--loglevel", "INFO"]
 
 
 def _names(kind: str, count: int) -> list[str]:

@@ -28,7 +28,7 @@ OFFLINE = {
 
 def _has_all_services(run: Run) -> bool:
     commands = " ".join(pids_of(run.data_dir).values())
-    return all(word in commands for word in ("valkey-server", "thinkproject.run.server", " worker ", " beat "))
+    return all(word in commands for word in ("valkey-server", "thinkproject.run.server", " worker "))
 
 
 @pytest.mark.smoke
@@ -92,12 +92,12 @@ def test_two_copies_run_side_by_side_with_cookies_of_their_own(
 
 def test_a_killed_child_is_started_again(running_product: Run) -> None:
     kills = running_product.output.count("ended (SIGKILL)")
-    for word in ("valkey-server", "thinkproject.run.server", " worker ", " beat "):
+    for word in ("valkey-server", "thinkproject.run.server", " worker "):
         before = running_product.children(word)
         os.kill(before[0], signal.SIGKILL)
         wait_for(partial(_are_new, running_product, word, before, killed=1), seconds=20, what=f"a new {word}")
     running_product.wait_until_healthy()
-    assert running_product.output.count("ended (SIGKILL)") == kills + 4
+    assert running_product.output.count("ended (SIGKILL)") == kills + 3
 
 
 @pytest.mark.smoke
@@ -175,7 +175,7 @@ def test_what_was_left_by_a_power_cut_does_not_stop_the_next_start(running_produ
 
 
 def test_an_edit_restarts_web_and_worker_and_nothing_else(running_product: Run, tree: Path) -> None:
-    words = ("valkey-server", "thinkproject.run.server", " worker ", " beat ")
+    words = ("valkey-server", "thinkproject.run.server", " worker ")
     before = {word: running_product.children(word) for word in words}
 
     agents = tree / "chat" / "apps.py"
@@ -184,7 +184,7 @@ def test_an_edit_restarts_web_and_worker_and_nothing_else(running_product: Run, 
     wait_for(lambda: "apps.py changed" in running_product.output, seconds=10, what="noticing the edit")
     for word in ("thinkproject.run.server", " worker "):
         wait_for(partial(_are_new, running_product, word, before[word], killed=2), seconds=40, what=f"new {word}")
-    for word in ("valkey-server", " beat "):
+    for word in ("valkey-server",):
         assert running_product.children(word) == before[word]
     wait_for(lambda: _answers(running_product), seconds=20, what="the page")
 

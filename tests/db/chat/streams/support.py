@@ -1,7 +1,7 @@
 """What the tests of the log share: writers, readers that collect, chunks."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
 from typing import Any
 
@@ -73,11 +73,19 @@ async def eventually(is_true: Callable[[], bool | Awaitable[bool]], seconds: flo
 class Collector:
     """A reader that keeps what it gets, as a client would: a reset empties it."""
 
-    def __init__(self, stream: str, log: StreamLog, is_over: Callable[[], Awaitable[bool]] = never, **options: Any):
+    def __init__(
+        self,
+        stream: str,
+        log: StreamLog,
+        is_over: Callable[[], Awaitable[bool]] = never,
+        *,
+        watch: Callable[..., AsyncGenerator[Event, None]] = follow,
+        **options: Any,
+    ):
         self.records: list[Record] = []
         self.events: list[Event] = []
         self.pause_seconds = 0.0
-        self._events = follow(stream, is_over=is_over, log=log, **options)
+        self._events = watch(stream, is_over=is_over, log=log, **options)
         self.task = asyncio.create_task(self._collect())
 
     async def _collect(self) -> None:
@@ -122,6 +130,7 @@ class FlakyLog:
         self.is_down = False
         self.lost_answers = 0  # so many appends arrive without the writer hearing of it
         self.appends = 0
+        self.reads = 0
 
     async def open(self, stream: str, *, fence: int, floor: int) -> Opened:
         self._check()
@@ -137,6 +146,7 @@ class FlakyLog:
         return answers
 
     async def read(self, stream: str, offset: int, limit: int) -> HotSlice:
+        self.reads += 1
         self._check()
         return await self._log.read(stream, offset, limit)
 

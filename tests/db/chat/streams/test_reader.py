@@ -12,7 +12,7 @@ from chat.streams.logs.memory_log import MemoryLog
 from chat.streams.logs.port import StreamLog
 from chat.streams.logs.redis_connection import Command
 from chat.streams.logs.redis_log import RedisLog
-from chat.streams.reader import close_stream, follow, read
+from chat.streams.reader import close_stream, follow, follow_new, read
 from chat.streams.records import Append, AppendResult, CaughtUp, End, Record, Reset
 from chat.streams.writing import writer
 from tests.db.chat.streams.support import (
@@ -153,6 +153,52 @@ async def test_a_running_turn_is_not_asked_about_while_it_streams(log: StreamLog
             await asyncio.sleep(0.01)
         await client.until(20)
     assert over.asked == 0
+
+
+async def test_a_turn_accepted_just_now_is_looked_for_once_and_then_comes_live(
+    log: StreamLog, stream: str, settings: Any
+) -> None:
+    settings.THINK_STREAM_IDLE_SECONDS = 30.0  # no silence in between
+    over, flaky = Over(), FlakyLog(log)
+    async with Collector(stream, flaky, over, watch=follow_new) as client:
+        await eventually(lambda: flaky.reads == 1)
+        await write(stream, log, 0, 5)
+        await client.until(5)
+        assert (client.records, flaky.reads, over.asked) == (records(5), 1, 0)
+        over.is_over = True
+        await close_stream(stream, log=log)
+        await asyncio.wait_for(client.task, 5)
+    assert client.has_ended
+    assert client.records == records(5)
+
+
+async def test_a_new_turn_that_has_begun_meanwhile_is_read_from_its_beginning(log: StreamLog, stream: str) -> None:
+    await write(stream, log, 0, 5)
+    async with Collector(stream, log, never, watch=follow_new) as client:
+        await client.until(5)
+        async with make_writer(stream, log, fence=2) as out:
+            out.write(part(5))
+        await client.until(6)
+    assert client.records == records(6)
+
+
+async def test_a_new_turn_that_ends_without_a_word_is_noticed_after_silence(log: StreamLog, stream: str) -> None:
+    async with Collector(stream, log, always, watch=follow_new) as client:
+        await asyncio.wait_for(client.task, 5)
+    assert client.has_ended
+    assert client.records == []
+
+
+async def test_without_the_hot_log_a_new_turn_is_asked_about_at_once(
+    log: StreamLog, stream: str, settings: Any
+) -> None:
+    settings.THINK_STREAM_IDLE_SECONDS = 30.0
+    await write(stream, log, 0, 5)
+    flaky = FlakyLog(log)
+    flaky.is_down = True
+    async with Collector(stream, flaky, always, watch=follow_new) as client:
+        await asyncio.wait_for(client.task, 5)
+    assert client.records == records(5)
 
 
 @pytest.mark.parametrize("queue", [1, 4])
