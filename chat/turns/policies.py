@@ -210,6 +210,12 @@ def check_step(instance: AgentInstance, steps: StepsSoFar) -> None:
         rule.check_step(instance, steps)
 
 
+def looks_before(*, has_budget: bool | None) -> bool:
+    """Whether a policy may look at anything before a first step; the built-in ones do where there is a budget."""
+    free: tuple[type, ...] = (TurnsPerMinute, SessionBudget) if has_budget is False else (TurnsPerMinute,)
+    return any(type(rule) not in free for rule in _load(tuple(turn_settings.policies)))
+
+
 def check_call(key: InstanceKey, session_id: str, *, count: int = 0, cost: Decimal = _NOTHING) -> None:
     """Ask every policy before a model call that is no step of a turn: of a summary, or of a title.
 

@@ -437,8 +437,9 @@ class _StepHooks:
         self._has_budget = has_budget
 
     async def before_step(self, context: StepContext) -> StepConfig | None:
-        """Ask the policies, then the agent."""
-        await db(self._check_policies, context.step_number)
+        """Ask the policies, then the agent. A first step for which none has to look at anything needs no thread."""
+        if context.step_number or policies.looks_before(has_budget=self._has_budget):
+            await db(self._check_policies, context.step_number)
         if context.step_number == 0 and self._facts.direct_call is None and writes_summaries(self._agent):
             await db(start_summary, self._facts.key, self._facts.session_id)
         config: StepConfig | None = await ask_hook(self._agent, "before_step", context)
