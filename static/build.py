@@ -25,6 +25,8 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "src"
 DIST = HERE / "dist"
 ENTRIES = ("app/main.tsx", "app/shared.tsx", "app/simple.ts", "app/admin.ts")
+JOINED = ("app/main.tsx", "app/shared.tsx")
+"""Entries whose first chunks become one file: the bundler makes many, one for each set of later ones that need them."""
 FRAMES = {"app/preview/frame.ts": "", "app/preview/mermaid.ts": "@mermaid-js/tiny/dist/mermaid.tiny.js"}
 """Scripts inside the frames of previews, each with a library that stands before it as its authors built it.
 
@@ -74,6 +76,10 @@ _CHUNK = re.compile(r"(?P<stem>.+)-(?P<hash>[A-Z0-9]{8})\.js")
 _AREA = re.compile(r"""["']\./en/([\w-]+)\.json["']""")
 _HASHED = re.compile(r"\.[0-9a-f]{12}\.")
 _STATIC_IMPORT = re.compile(r"""(?:\bfrom|\bimport)\s*["']\./([\w.-]+\.js)["']""")
+_NAMES = re.compile(r"""import\{(?P<names>[^}]*)\}from["']\./(?P<file>[\w.-]+\.js)["'];?""")
+_BARE = re.compile(r"""import["']\./(?P<file>[\w.-]+\.js)["'];?""")
+_EXPORTS = re.compile(r"export\{(?P<names>[^}]*)\};?")
+_LAZY_IMPORT = re.compile(r"""import\(["']\./([\w.-]+\.js)["']\)""")
 _ANY_IMPORT = re.compile(r"""["']\./([\w.-]+\.js)["']""")
 
 
@@ -128,25 +134,100 @@ def bundle(folder: Path, *, cache: Path | None, is_frozen: bool) -> None:
     """
     if not has_libraries(cache):
         say(f"Fetching the page's libraries: {DOWNLOAD}.")
-    common = ["bundle", "--platform=browser", "--minify", f"--outdir={folder}", *(["--frozen"] if is_frozen else [])]
-    entries = [f"src/{entry}" for entry in ENTRIES]
+    frozen = ["--frozen"] if is_frozen else []
+    deno_or_exit(["install", *frozen], cache=cache)
+    (HERE / "node_modules").mkdir(exist_ok=True)  # without libraries there is none
+    # They take the libraries as they are: else each would tidy away what another needs at the same time.
+    common = ["bundle", "--node-modules-dir=manual", "--platform=browser", "--minify", *frozen]
     with_map = "--sourcemap=linked"
     style = folder / "app.css"
     style.write_text("\n".join((SOURCE / "css" / name).read_text() for name in STYLES))
-    main, *others = [[with_map, "--code-splitting", entry] for entry in entries]  # each by itself: fewer, larger chunks
     admin_style = folder / "admin.css"
     admin_texts = "\n".join((SOURCE / "css" / name).read_text() for name in ADMIN_STYLES)
     admin_style.write_text(re.sub(r"(?<!html)(?=:root\b)", "html", admin_texts))
     frames = [["--format=iife", f"src/{frame}"] for frame in FRAMES]
-    deno_or_exit([*common, *main], cache=cache)  # by itself: it fetches what is not there yet
-    small = [*others, [f"src/{WORKER}"], [with_map, f"src/{FOR_TESTS}"], *frames, [str(style)], [str(admin_style)]]
+    apart = [[with_map, "--code-splitting", f"src/{entry}"] for entry in ENTRIES if entry not in JOINED]
+    small = [*apart, [f"src/{WORKER}"], [with_map, f"src/{FOR_TESTS}"], *frames, [str(style)], [str(admin_style)]]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        list(threads.map(lambda arguments: deno_or_exit([*common, *arguments], cache=cache), small))
+        done = [threads.submit(bundle_joined, folder, entry, common, cache=cache) for entry in JOINED]
+        done += [threads.submit(deno_or_exit, [*common, f"--outdir={folder}", *each], cache=cache) for each in small]
+    for each in done:
+        each.result()
     for frame, library in FRAMES.items():
         if library:
-            deno_or_exit(["install", *(["--frozen"] if is_frozen else [])], cache=cache)
             script = folder / Path(frame).with_suffix(".js").name
             script.write_text(f"{(HERE / 'node_modules' / library).read_text()}\n{script.read_text()}")
+
+
+def bundle_joined(folder: Path, source: str, common: list[str], *, cache: Path | None) -> None:
+    """Bundle an entry. It and the chunks that it needs before it runs become one file, from which later ones take."""
+    entry = Path(source).with_suffix(".js").name
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        made = Path(name)
+        options = [*common, "--sourcemap=linked"]
+        deno_or_exit([*options, f"--outdir={made}", "--code-splitting", f"src/{source}"], cache=cache)
+        texts = {path.name: path.read_text() for path in made.iterdir()}
+        first = [entry, *preloads(entry, texts)]
+        later = reached(first, texts)
+        aliases = {
+            (chunk, each): f"{each}_{number}"
+            for number, chunk in enumerate(first[1:])
+            for exported in _EXPORTS.findall(texts[chunk])
+            for each in (pair.split(" as ")[-1] for pair in exported.split(","))
+        }
+        taken = [f'export {{{each} as {alias}}} from "./{chunk}";' for (chunk, each), alias in aliases.items()]
+        (made / "first.js").write_text("\n".join([f'import "./{entry}";', *taken]))
+        outside = [f"--external=./{chunk}" for chunk in later]
+        deno_or_exit([*options, *outside, f"--outdir={made / 'out'}", str(made / "first.js")], cache=cache)
+        text, source_map = ((made / "out" / f"first.js{suffix}").read_text() for suffix in ("", ".map"))
+    joined = f"first-{short_hash(text.encode())[:8].upper()}.js"
+    bundled = {joined: text.replace("=first.js.map", f"={joined}.map"), f"{joined}.map": source_map}
+    names = {}  # of all later ones: the bundler's says nothing of the file that they take from, or those that they load
+    for chunk in later:
+        bundled[chunk], bundled[f"{chunk}.map"] = taking_from(joined, texts[chunk], aliases), texts[f"{chunk}.map"]
+        stem, _, _ = chunk.rpartition("-")
+        names[chunk] = f"{stem}-{short_hash(chunk.encode(), joined.encode())[:8].upper()}.js"
+    for chunk, content in {**bundled, entry: f'import"./{joined}";\n'}.items():
+        plain = chunk.removesuffix(".map")
+        for old, new in names.items():
+            content = content.replace(old, new)  # noqa: PLW2901 - one text, changed step by step
+        (folder / chunk.replace(plain, names.get(plain, plain))).write_text(content)
+
+
+def reached(first: list[str], texts: dict[str, str]) -> list[str]:
+    """The chunks that these load later, and all that those need."""
+    found: list[str] = []
+    waiting = list(first)
+    while waiting:
+        text = texts[waiting.pop()]
+        for name in (*_LAZY_IMPORT.findall(text), *_STATIC_IMPORT.findall(text)):
+            if name in texts and name not in first and name not in found:
+                found.append(name)
+                waiting.append(name)
+    return found
+
+
+def taking_from(joined: str, text: str, aliases: dict[tuple[str, str], str]) -> str:
+    """A chunk that takes from one file what it took from several. What it imports is blank: all else keeps its place.
+
+    Errors: exits when it names one of these files in another way.
+    """
+    gone = {file for file, _ in aliases}
+    names: list[str] = []
+
+    def blank(found: re.Match[str]) -> str:
+        if found["file"] not in gone:
+            return found[0]
+        for each in found.groupdict().get("names", "").split(",") if "names" in found.groupdict() else ():
+            exported, _, local = each.partition(" as ")
+            names.append(f"{aliases[found['file'], exported]} as {local or exported}")
+        return " " * len(found[0])
+
+    text = _BARE.sub(blank, _NAMES.sub(blank, text))
+    if left := gone & set(_ANY_IMPORT.findall(text)):
+        sys.exit(f"A chunk that is loaded later names {left.pop()}, which is a part of {joined} now.")
+    code, mark, rest = text.rpartition("//# sourceMappingURL=")
+    return f'{code}import{{{",".join(names)}}}from"./{joined}";\n{mark}{rest}' if names else text
 
 
 def deno_or_exit(arguments: list[str], *, cache: Path | None) -> None:

@@ -46,6 +46,7 @@ def build(tmp_path: Path) -> ModuleType:
     changed["ADMIN_STYLES"] = ("a.css",)
     changed |= {
         "ENTRIES": ("js/main.js", "js/simple.js"),
+        "JOINED": ("js/main.js",),
         "FRAMES": {},
         "FOR_TESTS": "js/testing.js",
         "WORKER": "js/worker.js",
@@ -78,7 +79,7 @@ def test_modules_import_each_other_by_names_that_exist(
     files = run_build()
     imported = {name for text in files.values() for name in re.findall(r"""["'(]\./([\w.-]+)["')]""", text)}
     hashed = re.compile(r"[a-z]+\.[0-9a-f]{12}\.js")
-    assert {name.partition(".")[0] for name in imported} >= {"panel", "deep", "chunk"}
+    assert {name.partition(".")[0] for name in imported} >= {"panel", "deep", "first"}
     assert imported <= files.keys()
     assert all(hashed.fullmatch(name) for name in imported)
     assert sorted(entry for entry in manifest(build)) == [
@@ -90,7 +91,8 @@ def test_modules_import_each_other_by_names_that_exist(
         "worker.js",
     ]
     for name, text in files.items():
-        if name.endswith(".js") and not name.startswith("worker."):  # which is given out at another address
+        # The worker is given out at another address, and the main entry is a line that names its one file.
+        if name.endswith(".js") and not name.startswith(("worker.", "main.")):
             assert text.rstrip().endswith(f"sourceMappingURL={name}.map")
             assert f"{name}.map" in files
 
@@ -104,6 +106,23 @@ def test_an_entry_preloads_what_it_needs_at_once_and_nothing_else(
     assert '"hello "' in loaded
     assert not any(name.startswith(("panel", "deep")) for name in main["preload"])
     assert manifest(build)["app.css"]["preload"] == []
+
+
+def test_what_is_needed_first_is_one_file_and_later_modules_take_from_it(
+    build: ModuleType, run_build: Callable[[], dict[str, str]]
+) -> None:
+    files = run_build()
+    main = manifest(build)["main.js"]
+    (first,) = main["preload"]
+    assert files[str(main["file"])].strip() == f'import"./{first}";'
+    assert '"hello "' in files[first]
+    later = "".join(text for name, text in files.items() if re.match(r"(panel|deep|chunk)\..*\.js$", name))
+    assert f'from"./{first}"' in later
+    assert '"hello "' not in later
+    sources = json.loads(files[f"{first}.map"])["sources"]
+    assert any(
+        source.endswith("src/js/shared.js") for source in sources
+    )  # what a developer has written, not what was made
 
 
 def test_compressed_forms_hold_the_same_and_source_maps_have_none(
