@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
-from chat.admin.columns import Text, about, linked, noted, of_conversation, shortened, state
+from chat.admin.columns import CONVERSATION, Text, about, linked, noted, shortened, state
 from chat.turns.admission.effects import replay_effect
 from thinkproject.kernel.jsonvalue import dump
 from thinkproject.kernel.read_only_admin import NOTHING, block, choice_filter, column, moment
@@ -42,6 +42,7 @@ EffectStatusFilter = choice_filter(
 class EffectAdmin(ActionAdmin):
     """Effects, newest first. Staff who may change them may also settle what is stuck."""
 
+    scope_column = "scope"
     list_display = ("title", "conversation", "owner", "standing", "begun", "undoing")
     list_filter = (EffectStatusFilter, "created_at")
     list_select_related = ("owner",)
@@ -61,11 +62,6 @@ class EffectAdmin(ActionAdmin):
     )
     actions = ("replay", "release", "confirm")
 
-    @override
-    def get_queryset(self, request: HttpRequest) -> QuerySet[ActionRecord]:
-        rows: QuerySet[ActionRecord] = super().get_queryset(request)
-        return rows.annotate(**of_conversation("scope"))
-
     title = column(_("action"), lambda row: noted(row.action, shortened(row.key, 60)), ordering="action")
 
     @override
@@ -75,12 +71,7 @@ class EffectAdmin(ActionAdmin):
             "title": about(row, reads=vars(row)["reads"]),
         }
 
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: ActionRecord) -> str:
-        """Link to the conversation."""
-        found = vars(row)
-        return linked("think_chat_agentinstance", found["about_id"], about(row, reads=found["reads"]))
-
+    conversation = CONVERSATION
     standing = column(_("state"), lambda row: state(*EFFECT_WORDS[row.status]), ordering="status")
     begun = column(_("begun"), lambda row: moment(row.created_at), ordering="created_at")
     undoing = column(

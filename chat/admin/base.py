@@ -10,13 +10,16 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
-from chat.admin.columns import reads_messages, with_reader
+from chat.admin.columns import of_conversation, reads_messages, with_reader
 from chat.agent import registry
 from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
 
 
 class ActionAdmin(ReadOnlyAdmin):
     """With two permissions for actions: Django's own change and delete permission."""
+
+    scope_column: ClassVar[str] = ""
+    """The column that names a conversation, where rows have no key to it: its title is read along."""
 
     class Media:
         css: ClassVar = {"all": ("think_sessions/admin.css",)}
@@ -31,7 +34,8 @@ class ActionAdmin(ReadOnlyAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return with_reader(super().get_queryset(request), request)
+        rows = with_reader(super().get_queryset(request), request)
+        return rows.annotate(**of_conversation(self.scope_column)) if self.scope_column else rows
 
 
 class PageAdmin(ActionAdmin):

@@ -15,7 +15,7 @@ from chat.agent import registry
 from chat.agent.appearance import appearance_of
 from chat.models import AgentInstance, Turn
 from chat.turns.state.status import TurnStatus, turn_status
-from thinkproject.kernel.read_only_admin import NOTHING
+from thinkproject.kernel.read_only_admin import NOTHING, column
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
@@ -161,3 +161,12 @@ def about(row: Any, *, reads: bool) -> str:
     if row.about_id is None:
         return NOTHING
     return title_from(row.about_title, row.about_name, is_provisional=row.about_provisional, reads=reads)
+
+
+def about_link(row: Any) -> SafeString | str:
+    """Link to that conversation."""
+    return linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads))
+
+
+CONVERSATION: Final = column(_("conversation"), about_link)
+"""The column of rows that `of_conversation` annotates."""

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
-from chat.admin.columns import ASKED, Text, about, linked, noted, of_conversation, shortened, state
+from chat.admin.columns import ASKED, CONVERSATION, Text, about, linked, noted, of_conversation, shortened, state
 from chat.instances.rows import key_of
 from chat.models import AgentInstance, Turn
 from chat.turns.admission.continuation import reply_to_call
@@ -128,12 +128,7 @@ class ToolCallAdmin(ActionAdmin):
             "title": about(row, reads=vars(row)["reads"]),
         }
 
-    @admin.display(description=_("conversation"))
-    def conversation(self, row: ToolCallRecord) -> str:
-        """Link to the conversation."""
-        found = vars(row)
-        return linked("think_chat_agentinstance", found["about_id"], about(row, reads=found["reads"]))
-
+    conversation = CONVERSATION
     standing = column(_("state"), lambda row: state(*CALL_WORDS[row.status]), ordering="status")
 
     @admin.display(description=_("decided by"))

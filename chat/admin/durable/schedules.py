@@ -22,7 +22,7 @@ from typing_extensions import override
 from chat.admin.ability_forms import ScheduleForm, errors_in, posted
 from chat.admin.ability_pages import TIMES_NOTE
 from chat.admin.base import PageAdmin
-from chat.admin.columns import Text, about, linked, noted, of_conversation, reads_messages, shortened, state
+from chat.admin.columns import Text, about, linked, noted, reads_messages, shortened, state
 from chat.schedules.editing import can_edit, change_schedule, read_timing
 from chat.schedules.outcomes import OccurrenceView, last_runs, runs_of
 from chat.schedules.service import delete_schedule
@@ -69,6 +69,7 @@ class ScheduleAdmin(PageAdmin):
     """Schedules, newest first. They are made on the page of their conversation."""
 
     change_form_template = "admin/think_fibers/schedule/change_form.html"
+    scope_column = "scope"
     list_display = ("work", "conversation", "owner", "standing", "times", "following", "last_run", "maker")
     list_filter = (StandingFilter, "kind", "created_at")
     list_select_related = ("owner",)
@@ -80,11 +81,6 @@ class ScheduleAdmin(PageAdmin):
         (None, {"fields": ("work", "conversation", "owner", "standing", "times", "maker", "created_at")}),
         (_("Runs"), {"fields": ("following", "recent", "skipped", "can_overlap", "max_run_seconds")}),
     )
-
-    @override
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Schedule]:
-        rows: QuerySet[Schedule] = super().get_queryset(request)
-        return rows.annotate(**of_conversation("scope"))
 
     def has_run_permission(self, request: HttpRequest) -> bool:
         """Whether this person may pause, resume and run schedules."""

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
-from chat.admin.columns import Text, about, linked, noted, shortened, state
+from chat.admin.columns import CONVERSATION, Text, about, linked, noted, shortened, state
 from chat.models import Turn
 from thinkproject.kernel.jsonvalue import dump
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, block, choice_filter, column, moment
@@ -95,9 +95,7 @@ class ExecutionAdmin(ActionAdmin):
     def page_title(self, row: Any) -> str:
         return str(_("Code in “%(title)s”")) % {"title": about(row, reads=row.reads)}
 
-    conversation = column(
-        _("conversation"), lambda row: linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads))
-    )
+    conversation = CONVERSATION
     standing = column(_("state"), lambda row: state(*EXECUTION_WORDS[row.status]), ordering="status")
 
     @admin.display(description=_("begun"), ordering="created_at")

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from chat.admin.base import ActionAdmin, PageAdmin
-from chat.admin.columns import Text, about, linked, noted, of_conversation, shortened, state
+from chat.admin.columns import Text, about_link, linked, noted, of_conversation, shortened, state
 from chat.admin.tools.extension_pages import ExtensionPages
 from chat.admin.tools.highlighting import highlighted
 from chat.instances.notifications import notify_conversation
@@ -136,7 +136,7 @@ class ExtensionAdmin(PageAdmin):
     def range(self, row: Any) -> str:
         """The conversation, the person, or everybody."""
         if row.level == ExtensionLevel.INSTANCE:
-            return noted(linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads)), _owner(row))
+            return noted(about_link(row), _owner(row))
         return _owner(row) if row.level == ExtensionLevel.USER else str(row.get_level_display())
 
     @admin.display(description=_("state"))
@@ -252,6 +252,7 @@ class ExtensionAdmin(PageAdmin):
 class ExtensionCallAdmin(CallColumns, ActionAdmin):
     """Calls of extensions to their host, those that were refused too."""
 
+    scope_column = "scope"
     list_display = ("title", "conversation", "made", "outcome", "at")
     list_filter = ("is_refused", "method", "created_at")
     list_select_related = ("owner",)
@@ -263,11 +264,6 @@ class ExtensionCallAdmin(CallColumns, ActionAdmin):
         (_("Ids"), {"classes": ("collapse",), "fields": ("turn", "call_id")}),
     )
 
-    @override
-    def get_queryset(self, request: HttpRequest) -> QuerySet[ExtensionCall]:
-        rows: QuerySet[ExtensionCall] = super().get_queryset(request)
-        return rows.annotate(**of_conversation("scope"))
-
     title = column(
         _("extension"),
         lambda row: noted(
@@ -277,7 +273,7 @@ class ExtensionCallAdmin(CallColumns, ActionAdmin):
     )
     conversation = column(
         _("conversation"),
-        lambda row: noted(linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads)), _owner(row)),
+        lambda row: noted(about_link(row), _owner(row)),
     )
     turn = column(
         _("turn"), lambda row: linked("think_chat_turn", row.turn_id, row.turn_id) if row.turn_id else NOTHING

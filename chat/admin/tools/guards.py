@@ -3,13 +3,11 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
-from chat.admin.columns import Text, about, agent_title, linked, noted, of_conversation, state
+from chat.admin.columns import CONVERSATION, Text, about, agent_title, noted, state
 from chat.turns.guarding.handed_down import rules_of
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, column, moment
 from tools_app.core.guard.rules import ON, GuardDecision
@@ -38,6 +36,7 @@ class GuardEventInline(ReadOnlyInline):
 class GuardAdmin(ActionAdmin):
     """Guards, newest first. Read only: people decide in their conversations."""
 
+    scope_column = "scope"
     list_display = ("conversation", "owner", "standing", "texts", "decided", "began")
     list_filter = ("decision", "created_at")
     list_select_related = ("owner", "decided_by")
@@ -48,17 +47,10 @@ class GuardAdmin(ActionAdmin):
     fieldsets = ((None, {"fields": ("conversation", "owner", "standing", "texts", "decided", "began", "relaxed")}),)
 
     @override
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Guard]:
-        rows: QuerySet[Guard] = super().get_queryset(request)
-        return rows.annotate(**of_conversation("scope"))
-
-    @override
     def page_title(self, row: Any) -> str:
         return str(_("Guard of “%(title)s”")) % {"title": about(row, reads=row.reads)}
 
-    conversation = column(
-        _("conversation"), lambda row: linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads))
-    )
+    conversation = CONVERSATION
 
     @admin.display(description=_("state"), ordering="decision")
     def standing(self, row: Guard) -> str:

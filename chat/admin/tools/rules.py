@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
-from chat.admin.columns import about, linked, of_conversation, shortened, state, with_reader
+from chat.admin.columns import about_link, of_conversation, shortened, state, with_reader
 from thinkproject.kernel.read_only_admin import column
 from tools_app.core.permissions.rules import Permission, RuleAction, checked
 from tools_app.errors import ToolDeclarationInvalid
@@ -84,5 +84,5 @@ class PermissionRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # the sa
     whose = column(_("whose"), lambda row: row.agent or (row.owner.get_username() if row.owner is not None else ""))
     conversation = column(
         _("conversation"),
-        lambda row: linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads)) if row.scope else "",
+        lambda row: about_link(row) if row.scope else "",
     )

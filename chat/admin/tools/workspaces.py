@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from typing_extensions import override
 
 from chat.admin.base import ActionAdmin
-from chat.admin.columns import about, linked, noted, of_conversation, with_reader
+from chat.admin.columns import CONVERSATION, about, noted, of_conversation, with_reader
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyInline, column, moment
 from tools_app.models import StoredWorkspace, WorkspaceAttachment
 
@@ -45,9 +45,7 @@ class AttachedInline(ReadOnlyInline):
         rows: QuerySet[WorkspaceAttachment] = super().get_queryset(request)
         return with_reader(rows.annotate(**of_conversation("scope")), request)
 
-    conversation = column(
-        _("conversation"), lambda row: linked("think_chat_agentinstance", row.about_id, about(row, reads=row.reads))
-    )
+    conversation = CONVERSATION
 
 
 @admin.register(StoredWorkspace)
