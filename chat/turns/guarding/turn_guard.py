@@ -118,10 +118,6 @@ class TurnGuard:
         last = max(self._known.values(), default=0)
         return replace(self._standing, seen=last).is_guarded(self._more(includes_step))
 
-    def for_call(self, call_id: str, message_id: str) -> "GuardOfCall":
-        """The guard for one call, before it begins."""
-        return GuardOfCall(guard=self, spot=Spot(message_id=message_id, call_id=call_id))
-
     def _more(self, includes_step: bool) -> int:
         return len(self._loose) + (len(self._fresh) if includes_step else 0)
 
@@ -157,9 +153,12 @@ def lets_run(rules: InjectionGuard, tool: Tool) -> bool:
     return rules.lets_run(tool.name, tool.source, is_read_only=tool.read_only, is_open_world=tool.open_world)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class GuardOfCall:
-    """The guard for one call: a `tools_app.core.tool.CallGuard`. `includes_step`: what its own step has seen counts."""
+    """The guard for one call before it begins: a `tools_app.core.tool.CallGuard`.
+
+    `includes_step`: what its own step has seen counts.
+    """
 
     guard: TurnGuard
     spot: Spot

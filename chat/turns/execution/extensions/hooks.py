@@ -13,13 +13,14 @@ from typing import Any, Final
 from chat.agent.think import Think
 from chat.core.loop.hooks import ChunkContext, StepRecord, ToolCallContext, ToolOutcome
 from chat.turns.execution.turn_facts import TurnFacts
-from chat.turns.guarding.turn_guard import TurnGuard
+from chat.turns.guarding.turn_guard import GuardOfCall, TurnGuard
 from chat.turns.guarding.turn_rules import TurnRules
 from chat.user_code.extension_services import AgentServices
 from thinkproject.kernel.errors import ThinkError
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from tools_app.core.extensions.snapshots import redacted, snapshot
 from tools_app.core.guard.reach import note_here
+from tools_app.core.guard.rules import Spot
 from tools_app.core.permissions.file_rules import FileRules, under_file_rules
 from tools_app.core.tool import CallGuard
 from tools_app.extensions.bridge import HostBridge
@@ -116,7 +117,7 @@ class ExtensionHooks:
 
     def _guard_of(self, hook: str) -> CallGuard:
         """The guard for what a hook sends: it closes whatever a person has approved."""
-        return self.guard.for_call(f"hook {hook}", "").begun()
+        return GuardOfCall(self.guard, Spot(call_id=f"hook {hook}")).begun()
 
 
 def _event(argument: Any) -> JSONObject:

@@ -32,7 +32,7 @@ from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.calls.selectors import expired_call, find_inner_call
 from tools_app.calls.services import Actor, abandon_call, begin_inner_call, close_inner_calls
-from tools_app.core.guard.rules import ORIGIN, noted, texts_in
+from tools_app.core.guard.rules import ORIGIN, Spot, noted, texts_in
 from tools_app.core.inner_calls import CallDecision
 from tools_app.core.questions import question_of, title_of
 from tools_app.core.tool import AskedCall, Tool, ToolContext
@@ -62,7 +62,7 @@ class TurnInnerCalls:
     def __post_init__(self) -> None:
         """Take what the turn has."""
         self.facts, self.fiber = self.turn.facts, self.turn.fiber
-        self.guard = self.turn.guard.for_call(self.outer.call_id, self.message_id)
+        self.guard = GuardOfCall(self.turn.guard, Spot(message_id=self.message_id, call_id=self.outer.call_id))
 
     async def ask(self, asked: AskedCall) -> CallDecision:
         """Have a person decide about a call. Errors: `Parked` while no person has."""
