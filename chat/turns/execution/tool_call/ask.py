@@ -49,7 +49,10 @@ async def _ask_person(this: TurnCall, judged: Judgement) -> ToolPause | CallLeav
     if may_have_begun and await db(has_begun, turn.facts.turn_id, this.call.call_id):
         return CallLeave()  # it began before the text, or the rule, was there
     used = await review(turn.agent, turn.facts, tool, this.call, turn.view.messages) if is_reviewed else None
-    return CallLeave(used=used) if used is not None else _leave_or_pause(await question(this))
+    if used is not None:
+        return CallLeave(used=used)
+    asked = await question(this)
+    return asked if isinstance(asked, ToolPause) else CallLeave(refused=asked)
 
 
 async def _ask_about_loop(this: TurnCall) -> ToolPause | CallLeave:
@@ -87,10 +90,6 @@ def _seconds(this: TurnCall) -> float:
     seconds = agent.approval_seconds if isinstance(agent, Think) else None
     seconds = action.pause_seconds or seconds if action is not None else seconds
     return turn_settings.approval_seconds if seconds is None else seconds
-
-
-def _leave_or_pause(asked: ToolPause | ToolResult) -> ToolPause | CallLeave:
-    return asked if isinstance(asked, ToolPause) else CallLeave(refused=asked)
 
 
 def _is_looping(this: TurnCall) -> bool:
