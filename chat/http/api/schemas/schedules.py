@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from chat.http.api.schemas.common import Input, Title
 from chat.schedules.outcomes import OccurrenceView, RunStatus
+from fibers.models.schedules import Schedule
 from thinkproject.kernel.filling import filled
 
 Kind = Literal["delay", "instant", "cron", "interval"]
@@ -105,3 +106,20 @@ class ScheduleOut(Schema):
 def run_out(run: OccurrenceView) -> ScheduleRunOut:
     """A run of a schedule, as the API gives it."""
     return filled(ScheduleRunOut, run, test=run.is_test)
+
+
+def schedule_out(
+    schedule: Schedule, run: OccurrenceView | None, *, times: list[datetime], can_edit: bool
+) -> ScheduleOut:
+    """A schedule, as the API gives it. `times`: its next ones; `run`: its last one."""
+    payload = schedule.payload or {}
+    return filled(
+        ScheduleOut,
+        schedule,
+        prompt=payload.get("prompt"),
+        method=payload.get("method") or payload.get("callable") or payload.get("task"),
+        next=times,
+        can_edit=can_edit,
+        can_delete=schedule.declaration is None,
+        last_run=None if run is None else run_out(run),
+    )

@@ -20,6 +20,7 @@ from chat.http.api.schemas.schedules import (
     ScheduleTimesOut,
     TimesIn,
     run_out,
+    schedule_out,
 )
 from chat.models import AgentInstance
 from chat.schedules.editing import can_edit, change_schedule, make_schedule, read_timing
@@ -30,7 +31,6 @@ from fibers.models.schedules import Schedule
 from fibers.schedules import services
 from fibers.schedules.clock import database_now
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.filling import filled
 
 router = Router(tags=["schedules"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 _CHANGES = declares(403, 404, 409, 429)
@@ -125,14 +125,5 @@ def _shown(schedules: list[Schedule]) -> list[ScheduleOut]:
 
 
 def _out(schedule: Schedule, run: OccurrenceView | None, now: datetime) -> ScheduleOut:
-    payload = schedule.payload or {}
-    return filled(
-        ScheduleOut,
-        schedule,
-        prompt=payload.get("prompt"),
-        method=payload.get("method") or payload.get("callable") or payload.get("task"),
-        next=services.times_from(schedule, now),
-        can_edit=can_edit(schedule),
-        can_delete=schedule.declaration is None,
-        last_run=None if run is None else run_out(run),
-    )
+    times = services.times_from(schedule, now)
+    return schedule_out(schedule, run, times=times, can_edit=can_edit(schedule))
