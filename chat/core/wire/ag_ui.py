@@ -141,8 +141,9 @@ class AgUiEncoder:
         return events + (self._result(call_id, chunk.get("errorText", "")) if "errorText" in chunk else [])
 
     def _start_call(self, call_id: str, chunk: Chunk) -> list[JSONObject]:
+        events = self._end_call(call_id) if call_id in self._writing else []  # it begins anew: clients add up its input
         self._writing[call_id] = False
-        return [{"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": chunk.get("toolName", "")}]
+        return [*events, {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": chunk.get("toolName", "")}]
 
     def _args(self, call_id: str, text: str) -> list[JSONObject]:
         if not text or call_id not in self._writing:

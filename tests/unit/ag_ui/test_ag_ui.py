@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chat.core.wire import chunks
@@ -13,6 +13,7 @@ from tests.properties.chunk_strategies import streams as chunk_lists
 from tests.unit.ag_ui.published_schemas import wrong_events
 from tests.wire.recordings import NAMES, frames_of
 
+CALL = [chunks.tool_input_start("c1", "add"), chunks.tool_input_available("c1", "add", {"a": 1})]
 OPENS = {"TEXT_MESSAGE_START": "TEXT_MESSAGE_END", "REASONING_MESSAGE_START": "REASONING_MESSAGE_END"}
 
 
@@ -90,6 +91,16 @@ def test_open_questions_are_an_interrupt_and_open_calls_of_clients_are_pending()
     assert wrong_events([events, answered, client, stopped, broken]) == []
 
 
+def test_a_call_that_begins_anew_is_ended_first() -> None:
+    again = [chunks.tool_input_start("c1", "add"), chunks.tool_input_delta("c1", '{"a":'), *CALL]
+    events = encoded(again)
+    assert kinds(events)[1:-1] == [
+        *("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"),
+        *("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"),
+    ]
+    assert wrong_events([events]) == []
+
+
 def test_what_was_recorded_of_real_turns_is_valid() -> None:
     recorded = [encoded(recorded_chunks(name)) for name in NAMES]
     assert sum("TEXT_MESSAGE_CONTENT" in kinds(events) for events in recorded) > 5
@@ -97,6 +108,7 @@ def test_what_was_recorded_of_real_turns_is_valid() -> None:
 
 
 @settings(max_examples=examples(200), deadline=None)
+@example(given_chunks=[CALL[0], CALL[0]], outcome="completed")
 @given(given_chunks=chunk_lists, outcome=st.sampled_from(["completed", "aborted", "error"]))
 def test_any_chunks_in_any_order_are_opened_before_they_go_on_and_closed_before_the_end(
     given_chunks: list[Chunk], outcome: str
