@@ -37,31 +37,6 @@ pytest_plugins = ("chat.crashing.plugin", "tests.suite.hanging")
 """The first as an installed package brings it; a checkout is not installed."""
 PROCESSES = ("tests/chaos/", "tests/acceptance/", "tests/browser/", "tests/clients/")
 """Folders whose tests start processes: of these a plain run takes only the `smoke` tests, `make long` takes all."""
-OWN_SQL = (
-    "tests/db/sessions_app/",
-    "tests/db/fibers/",
-    "tests/db/tools_app/",
-    "tests/db/chat/durable_streams/",
-    "tests/db/chat/streams/",
-    "tests/db/chat/test_long_history.py",
-    "tests/db/chat/test_lost_notifications.py",
-    "tests/db/chat/test_pgbouncer.py",
-    "tests/db/chat/test_quotas.py",
-    "tests/db/chat/test_retention.py",
-    "tests/db/chat/test_waiting.py",
-    "tests/db/chat/turns/test_admission_tries.py",
-    "tests/db/chat/turns/test_concurrency.py",
-    "tests/db/chat/turns/test_deadlocks.py",
-    "tests/db/chat/turns/test_lock_order.py",
-    "tests/db/chat/turns/test_query_counts.py",
-    "tests/db/chat/turns/test_recovery.py",
-    "tests/db/chat/turns/test_shares.py",
-    "tests/db/chat/turns/test_turns.py",
-    "tests/db/chat/test_opening.py",
-    "tests/db/chat/test_snapshot_rows.py",
-    "tests/db/chat/test_turn_statements.py",
-)
-"""What locks, searches or writes SQL that the databases treat differently: a plain run repeats it on PostgreSQL."""
 NO_SERVICES = ("tests/unit", "tests/properties", "tests/house")
 
 
@@ -263,7 +238,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not config.getoption("plain") or collection_path.suffix != ".py":
         return None
     module = collection_path.relative_to(config.rootpath).as_posix()
-    return None if rotation.is_read(module, tenth=rotation.chosen()) else True
+    database = os.environ.get("TEST_DATABASE", "sqlite")
+    return None if rotation.is_read(module, database=database, tenth=rotation.chosen()) else True
 
 
 @pytest.hookimpl(wrapper=True)
@@ -276,7 +252,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         place = _place(item)
         if place.startswith(("tests/db/", "tests/wire/")) or item.get_closest_marker("django_db"):
             item.add_marker("database")
-        if place.startswith(OWN_SQL):
+        if place.startswith(rotation.OWN_SQL):
             item.add_marker("own_sql")
         if (place.startswith(PROCESSES) and not _is_smoke(item)) or _is_long_for(item):
             item.add_marker("long")

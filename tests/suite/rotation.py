@@ -2,10 +2,10 @@
 
 Most tests cost a small part of the processor's time, so each plain run takes them. A module that is costly by itself
 (`costly.txt`) or starts processes (`STARTING`) is in every tenth run, with all of its tests; the others are not even
-imported. Of the tests elsewhere that are marked `long` another tenth is in each. `make test` chooses the turn
-(`TEST_TENTH`) by the day and by the runs that the checkout has seen on it: ten runs in a row, or one a day for ten
-days, see every test there is. `TEST_TENTH=4` takes a certain turn, `TEST_TENTH=none` none, and `TEST_TENTH=whole`
-(`make whole`) every module, without what is marked `long`.
+imported. Of the tests elsewhere that are marked `long` another tenth is in each, and of the modules that are not
+repeated on PostgreSQL each time. `make test` chooses the turn (`TEST_TENTH`) by the day and by the runs that the
+checkout has seen on it: ten runs in a row, or one a day for ten days, see every test there is. `TEST_TENTH=4` takes a
+certain turn, `TEST_TENTH=none` none, and `TEST_TENTH=whole` (`make whole`) every module, without what is marked `long`.
 """
 
 import os
@@ -22,6 +22,31 @@ STARTING: Final = ("tests/browser/", "tests/clients/", "tests/acceptance/")
 """Folders whose modules start processes, which takes longer than their tests."""
 ALWAYS: Final = ("tests/acceptance/wire/", "tests/acceptance/client/")
 """Of these folders, those that say that a product starts, answers, and survives a kill."""
+OWN_SQL: Final = (
+    "tests/db/sessions_app/",
+    "tests/db/fibers/",
+    "tests/db/tools_app/",
+    "tests/db/chat/durable_streams/",
+    "tests/db/chat/streams/",
+    "tests/db/chat/test_long_history.py",
+    "tests/db/chat/test_lost_notifications.py",
+    "tests/db/chat/test_pgbouncer.py",
+    "tests/db/chat/test_quotas.py",
+    "tests/db/chat/test_retention.py",
+    "tests/db/chat/test_waiting.py",
+    "tests/db/chat/turns/test_admission_tries.py",
+    "tests/db/chat/turns/test_concurrency.py",
+    "tests/db/chat/turns/test_deadlocks.py",
+    "tests/db/chat/turns/test_lock_order.py",
+    "tests/db/chat/turns/test_query_counts.py",
+    "tests/db/chat/turns/test_recovery.py",
+    "tests/db/chat/turns/test_shares.py",
+    "tests/db/chat/turns/test_turns.py",
+    "tests/db/chat/test_opening.py",
+    "tests/db/chat/test_snapshot_rows.py",
+    "tests/db/chat/test_turn_statements.py",
+)
+"""What locks, searches or writes SQL that the databases treat differently: a plain run repeats it on PostgreSQL."""
 COSTLY: Final = Path(__file__).with_name("costly.txt")
 
 
@@ -58,17 +83,22 @@ def chosen() -> str:
     return tenth
 
 
-def tenth_of(nodeid: str) -> int:
+def tenth_of(nodeid: str, *, database: str = "sqlite") -> int:
     """The tenth of a test, the same on every machine: its module's, where that takes turns as a whole."""
     module = nodeid.partition("::")[0]
     if module in TENTH_OF:
         return TENTH_OF[module]
-    return zlib.crc32((module if module.startswith(ALWAYS) else nodeid).encode()) % TENTHS
+    is_whole = module.startswith(ALWAYS) or database != "sqlite"
+    return zlib.crc32((module if is_whole else nodeid).encode()) % TENTHS
 
 
-def is_read(module: str, *, tenth: str) -> bool:
+def is_read(module: str, *, tenth: str, database: str = "sqlite") -> bool:
     """Whether a plain run takes any test of a module, so that it has to be imported."""
-    return tenth == WHOLE or module not in TENTH_OF or tenth == str(TENTH_OF[module])
+    if tenth == str(tenth_of(module, database=database)):
+        return True
+    if database != "sqlite" and not module.startswith(OWN_SQL):
+        return False
+    return tenth == WHOLE or module not in TENTH_OF
 
 
 def is_left_out(marks: Collection[str], database: str) -> bool:
@@ -78,7 +108,7 @@ def is_left_out(marks: Collection[str], database: str) -> bool:
 
 def is_taken(nodeid: str, marks: Collection[str], *, database: str, tenth: str) -> bool:
     """Whether a plain run takes a test. On PostgreSQL the rest is what depends on the database."""
-    is_turn = tenth == str(tenth_of(nodeid))
+    is_turn = tenth == str(tenth_of(nodeid, database=database))
     if is_left_out(marks, database):
         return (database == "sqlite" or "database" in marks) and is_turn
     return tenth == WHOLE or is_turn or nodeid.partition("::")[0] not in TENTH_OF

@@ -91,3 +91,20 @@ def test_ten_runs_of_a_checkout_have_ten_tenths(tmp_path: Path) -> None:
     assert sorted(next_tenth(runs) for _ in EACH) == [int(tenth) for tenth in EACH]
     runs.write_text("not JSON", encoding="utf-8")
     assert 0 <= next_tenth(runs) < rotation.TENTHS
+
+
+def test_what_is_taken_on_postgresql_is_read_and_a_tenth_of_the_rest() -> None:
+    modules = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "db").rglob("test_*.py")]
+    own = {module for module in modules if module.startswith(rotation.OWN_SQL)}
+    turns = []
+    for tenth in EACH:
+        read = {module for module in modules if rotation.is_read(module, database="postgres", tenth=tenth)}
+        for module in modules:
+            marks = {"database", "own_sql"} if module in own else {"database"}
+            for each in (marks, {*marks, "long"}):
+                is_taken = rotation.is_taken(f"{module}::test_it", each, database="postgres", tenth=tenth)
+                assert module in read or not is_taken
+        turns.append(read)
+        assert {module for module in own if module not in rotation.TENTH_OF} <= read
+    assert set().union(*turns) == set(modules)
+    assert max(map(len, turns)) < len(modules) / 2
