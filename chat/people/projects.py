@@ -68,13 +68,14 @@ def change_project(user_id: Any, project_id: str, **changes: str) -> Project:
 def remove_project(user_id: Any, project_id: str) -> None:
     """Remove a project with its files. Its conversations stay. Errors: `ProjectNotFound`, also for another's."""
     row = hold_project(user_id, project_id)
-    inside = AgentInstance.everything.filter(project=row).order_by("pk")
-    ids = list(inside.filter(deleted_at=None).values_list("pk", flat=True))
+    inside = AgentInstance.everything.filter(project=row)
+    held = list(inside.select_for_update().order_by("pk").values_list("pk", "deleted_at"))
     inside.update(project=None)
     forget_workspaces_of([row.pk])
     row.delete()
-    for instance_id in ids:
-        notify_conversation(user_id, instance_id)
+    for instance_id, deleted_at in held:
+        if deleted_at is None:
+            notify_conversation(user_id, instance_id)
 
 
 def hold_project(user_id: Any, project_id: str) -> Project:

@@ -150,7 +150,6 @@ def _conversation(row: AgentInstance) -> tuple[str, JSONObject]:
         "state_version": row.state_version,
         "pinned_at": _instant(row.pinned_at),
         "archived_at": _instant(row.archived_at),
-        "project_id": row.project_id,
     }
 
 

@@ -46,9 +46,11 @@ def test_conversations_are_grouped_moved_and_begun_in_a_project(
         tab.ask(f"{name}\nsay: a.")
     plan = tmp_path / "plan.md"
     plan.write_text("Roses by the wall.")
+    other = open_tab(page.url.removeprefix(tab.base_url), context=page.context)
     make_project(tab, "Garden", instructions="Metric units.", file=plan)
     garden = group(tab, "Garden")
     expect(garden.get_by_text("Nothing is in here yet.")).to_be_visible()
+    group(other, "Garden").get_by_role("button", name="Garden", exact=True).click()
 
     page.get_by_role("button", name="More for “Alpha”").click()
     page.get_by_role("menuitem", name="Move to project…").click()
@@ -61,7 +63,6 @@ def test_conversations_are_grouped_moved_and_begun_in_a_project(
     expect(row(garden, "Alpha")).to_be_visible()
     expect(page.locator("#conversations .row")).to_have_count(2)
 
-    other = open_tab(page.url.removeprefix(tab.base_url), context=page.context)
     page.get_by_role("link", name="Beta").drag_to(garden.get_by_role("button", name="Garden", exact=True))
     expect(row(garden, "Beta")).to_be_visible()
     expect(row(group(other, "Garden"), "Beta")).to_be_visible()

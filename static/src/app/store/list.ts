@@ -40,6 +40,8 @@ export class ConversationList extends Store {
   isLoading = false;
   /** Why the newest page could not be read; what is shown stays. */
   error: Error | null = null;
+  /** Another tab may have made the first project. */
+  #looksForProjects = false;
   #cursor = "";
   #shown = { query: "", isArchive: false, parentId: "" };
   #abort: AbortController | null = null;
@@ -62,6 +64,11 @@ export class ConversationList extends Store {
     const look = () => document.visibilityState === "visible" && this.refresh();
     setInterval(look, LOOK_MS);
     document.addEventListener("visibilitychange", look);
+    addEventListener("storage", ({ key }) => {
+      if (key !== "think.projects") return;
+      this.#looksForProjects = true;
+      this.refreshSoon();
+    });
   }
 
   find = (id: string): Instance | undefined =>
@@ -161,7 +168,9 @@ export class ConversationList extends Store {
     this.#abort?.abort();
     const { signal } = this.#abort = new AbortController();
     const { isWhole } = this;
-    const hasProjects = isWhole && (this.projects.length > 0 || this.items.some((item) => item.projectId));
+    const mayHaveProjects = this.#looksForProjects || this.projects.length > 0 ||
+      this.items.some((item) => item.projectId);
+    const hasProjects = isWhole && mayHaveProjects;
     const limit = Math.min(LONGEST_PAGE, Math.max(FIRST_PAGE, this.items.length));
     try {
       const [page, pinned, projects, inside] = await Promise.all([
