@@ -104,7 +104,7 @@ def move_to_project(user_id: Any, ids: Sequence[str], project_id: str | None) ->
 
 
 def project_context(instance: AgentInstance, user_id: Any) -> ProjectContext:
-    """What a turn of this person's would read of the project. Nothing for others than the owner. Two queries at most.
+    """The part of the project that a turn of this person's reads; for others than the owner none. Two queries at most.
 
     A member who asks could have the model say what the owner wrote for all conversations of the project, and what is in
     its files; so it reads neither then.

@@ -187,20 +187,17 @@ async def build_model_input(
     with user_code_boundary("configure_session"):  # the blocks' providers are the agent's own
         head = await prompt_head(context, state, keeps=keeps_prompt)
     workspace = await _workspace(agent)
-    instructions = place.instructions.text_for(agent.key.agent) if agent.reads_instructions else ""
-    project = place.project if agent.reads_projects else NO_PROJECT
+    instructions, project = _by_people(agent, place)
     system = _joined(head.system, instructions, project.text) + await _tree(agent, workspace, guard)
-    workspace = workspace if agent.workspace_tools else None
-    skills = await skills_of(agent)
     request = ToolRequest(
         agent=agent,
         context=context,
         state=state,
         client_tools=place.client_tools,
         caller_tools=place.caller_tools,
-        workspace=workspace,
+        workspace=workspace if agent.workspace_tools else None,
         project_files=files_of_project(project.id, agent.key.owner_id) if project.has_files else None,
-        skills=skills,
+        skills=await skills_of(agent),
         has_mcp_servers=place.has_mcp_servers,
         sampler=sampler_for(agent, place.session_id, choice),
         guard=guard,
@@ -217,15 +214,21 @@ async def build_model_input(
         compaction=policy_of(agent),
         context=context,
         state=state,
-        system=system + skills.catalogue(),
+        system=system + request.skills.catalogue(),
         instructions=instructions,
         project=project.text,
         context_note=head.note,
         offered=offered,
         deferral=deferral_of(agent, offered),
         code=code,
-        workspace=workspace,
+        workspace=request.workspace,
     )
+
+
+def _by_people(agent: Think, place: ConversationPoint) -> tuple[str, ProjectContext]:
+    """The instructions of the person who asks and the project, as far as the agent's class reads them."""
+    instructions = place.instructions.text_for(agent.key.agent) if agent.reads_instructions else ""
+    return instructions, place.project if agent.reads_projects else NO_PROJECT
 
 
 def _joined(*texts: str) -> str:
