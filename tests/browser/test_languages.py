@@ -129,17 +129,25 @@ def test_a_language_is_chosen_at_sign_in_and_spoken_by_the_page(
     expect(tab.page.locator(".sidebar")).to_contain_text(words["list"])
     picture(tab, f"{code}-new")
     check(tab.page)
+    field, key_name = (tab.page.locator(name).bounding_box() for name in (".search", ".search kbd"))
+    assert field is not None
+    assert key_name is not None
+    is_left = key_name["x"] - field["x"] < field["width"] / 2
+    assert is_left == (direction == "rtl")  # at the end of the field, not over its words
     tab.open(f"/c/{key}?panel=memory")
     expect(tab.page.locator("#panel-memory")).to_contain_text(words["memory"])
     assert [text for text in tab.page.evaluate(TEXTS) if text in set(english_texts())] == []
     picture(tab, f"{code}-memory")
+    check(tab.page)
     tab.open(f"/c/{key}")
     for summary in tab.page.locator("#messages summary").all():
         summary.click()
     picture(tab, f"{code}-calls")
     check(tab.page)
-    tab.open("/approvals")
-    picture(tab, f"{code}-approvals")
+    for view in ("approvals", "work", "settings/you", "settings/usage", "settings/tokens"):
+        tab.open(f"/{view}")
+        picture(tab, f"{code}-{view.replace('/', '-')}")
+        check(tab.page)
 
 
 def english_texts() -> list[str]:
