@@ -57,6 +57,20 @@ def test_a_limit_is_said_in_words_and_the_message_goes_out_by_itself(tab: ChatPa
     expect(page.get_by_role("heading", name="Your limits")).to_be_visible()
 
 
+def test_a_limit_that_a_panel_meets_is_said_in_the_panel(tab: ChatPage) -> None:
+    page = tab.page
+    tab.ask("say: Hello.")
+    data = {"retry_after_seconds": 42, "passes": True}
+    page.route("**/schedules", lambda route: route.fulfill(status=429, json={**FULL, "data": data}))
+    tab.open(f"/c/{id_of(tab)}?panel=schedules")
+    note = page.locator("#panel .limit-note")
+    expect(note).to_contain_text(re.compile(r"within a minute\. You can try again in 0:\d\d"))
+    expect(page.locator("#notices .limit-note")).to_have_count(0)
+    page.unroute("**/schedules")
+    page.locator("#panel").get_by_role("button", name="Try again").click()
+    expect(note).to_have_count(0)
+
+
 def test_work_of_all_conversations_and_what_it_used(tab: ChatPage) -> None:
     page = tab.page
     tab.open("/work")

@@ -8,12 +8,16 @@ const AFTERGLOW_MS = 4_000; // of one that has ended: "now" is to be seen
 export class Limits extends Store {
   /** One for each text, the newest last. */
   items: readonly Limit[] = [];
+  readonly #known = new Map<string, Limit>();
 
   constructor() {
     super();
     // What has asked handles the error first, and says whether it shows it.
     addEventListener("limit", (event) => setTimeout(() => this.#take((event as CustomEvent<Limit>).detail)));
   }
+
+  /** The limit that an error with this text was about: who shows the error shows the limit in its place, and closes it here. */
+  of = (text: string): Limit | undefined => this.#known.get(text);
 
   close(limit: Limit): void {
     if (!this.items.includes(limit)) return;
@@ -23,6 +27,7 @@ export class Limits extends Store {
 
   #take(limit: Limit): void {
     if (limit.isShown) return;
+    this.#known.set(limit.text, limit);
     this.items = [...this.items.filter(({ text }) => text !== limit.text), limit];
     this.changed();
     if (limit.passes) setTimeout(() => this.close(limit), limit.endsAt - Date.now() + AFTERGLOW_MS);
