@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
-from chat.admin.columns import of_conversation, reads_messages, with_reader
+from chat.admin.columns import of_conversation, of_present, reads_messages, with_reader
 from chat.agent import registry
 from thinkproject.kernel.read_only_admin import ReadOnlyAdmin
 
@@ -34,7 +34,8 @@ class ActionAdmin(ReadOnlyAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows = with_reader(super().get_queryset(request), request)
+        """Add what the titles depend on, and leave out what is of conversations in *Deleted*."""
+        rows = with_reader(of_present(super().get_queryset(request)), request)
         return rows.annotate(**of_conversation(self.scope_column)) if self.scope_column else rows
 
 

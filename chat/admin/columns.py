@@ -113,6 +113,16 @@ def with_reader(rows: QuerySet[Any], request: HttpRequest) -> QuerySet[Any]:
     return annotated
 
 
+def of_present(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Leave out rows of deleted conversations: by the column that names one, `instance`, `scope`, or its history's."""
+    names = {field.name for field in rows.model._meta.get_fields()}
+    paths = {"instance": "instance", "scope": "scope", "session": "session__scope"}
+    path = next((path for name, path in paths.items() if name in names), None)
+    if path is None:
+        return rows
+    return rows.exclude(**{f"{path}__in": AgentInstance.everything.filter(deleted_at__isnull=False).values("pk")})
+
+
 def with_newest_turn(rows: QuerySet[AgentInstance]) -> QuerySet[AgentInstance]:
     """Annotate each conversation with the state of its newest turn: a few index probes a row."""
     newest = Turn.objects.filter(instance=OuterRef("pk"), position__gt=OuterRef("turn_count") - RECENT_TURNS)

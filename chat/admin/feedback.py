@@ -2,9 +2,12 @@
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from typing_extensions import override
 
-from chat.admin.columns import linked
+from chat.admin.columns import linked, of_present
 from chat.models import MessageFeedback
 from thinkproject.kernel.read_only_admin import NOTHING, ReadOnlyAdmin, column, moment
 
@@ -26,3 +29,8 @@ class FeedbackAdmin(ReadOnlyAdmin):
         _("conversation"), lambda row: linked("think_chat_agentinstance", row.instance_id, row.instance_id)
     )
     changed = column(_("changed"), lambda row: moment(row.updated_at), ordering="updated_at")
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MessageFeedback]:
+        """Leave out what is about deleted conversations."""
+        return of_present(super().get_queryset(request))

@@ -15,7 +15,17 @@ from typing_extensions import override
 
 import sessions_app.admin.sessions  # noqa: F401 - registers first what is registered anew below
 from chat.admin.actions import EffectAdmin
-from chat.admin.columns import Text, about, agent_title, linked, noted, of_conversation, title_of, with_reader
+from chat.admin.columns import (
+    Text,
+    about,
+    agent_title,
+    linked,
+    noted,
+    of_conversation,
+    of_present,
+    title_of,
+    with_reader,
+)
 from chat.admin.durable.fibers import FiberButtons
 from chat.admin.durable.places import FiberPlace, places_of
 from chat.admin.tool_calls import ToolCallAdmin
@@ -127,7 +137,8 @@ class NamedHistories(ReadOnlyAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return with_reader(super().get_queryset(request).annotate(**of_conversation("session__scope")), request)
+        rows = of_present(super().get_queryset(request))
+        return with_reader(rows.annotate(**of_conversation("session__scope")), request)
 
     def session_name(self, row: Any) -> str:
         """The title of the conversation, or the name of the history."""
@@ -171,7 +182,7 @@ class HistoryAdmin(SessionAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
-        rows: QuerySet[Session] = super().get_queryset(request)
+        rows: QuerySet[Session] = of_present(super().get_queryset(request))
         return with_reader(rows.annotate(**of_conversation("scope")), request)
 
     @override
@@ -203,7 +214,7 @@ class SearchableMessageAdmin(MessageAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
-        rows: QuerySet[Message] = super().get_queryset(request)
+        rows: QuerySet[Message] = of_present(super().get_queryset(request))
         return rows.annotate(**of_conversation("session__scope"))
 
     @override
@@ -283,7 +294,7 @@ class WorkAdmin(FiberButtons):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Fiber]:
-        return with_reader(super().get_queryset(request), request)
+        return with_reader(of_present(super().get_queryset(request)), request)
 
     @override
     def get_changelist_instance(self, request: HttpRequest) -> Any:

@@ -32,6 +32,6 @@ def count_request(door: str, user_id: object, limit: int) -> None:
         return
     if count > limit:
         raise QuotaExceeded(
-            Phrase("Your programs have sent {limit} requests within a minute. Try again in a moment.", limit=limit),
+            Phrase("You have sent {limit} of these requests within a minute. Try again in a moment.", limit=limit),
             retry_after_seconds=60 - passed,
         )

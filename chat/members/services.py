@@ -113,6 +113,8 @@ def accept_invitation(user: AbstractBaseUser, secret: str) -> Membership:
     if row is None or row.ended_at is not None or row.expires_at <= timezone.now():
         raise InvitationNotFound
     _hold_root(row.instance)
+    if row.instance.deleted_at is not None:  # it works again if the conversation is restored
+        raise InvitationNotFound
     known = Membership.objects.filter(instance=row.instance, user_id=user.pk, revoked_at=None).first()
     role = Role(row.role)
     if known is not None and _rank(Role(known.role)) > _rank(role):

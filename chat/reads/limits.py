@@ -89,7 +89,7 @@ def _room(user_id: Any) -> list[LimitView]:
     return [
         LimitView(
             name="conversations",
-            used=AgentInstance.objects.filter(owner_id=user_id).count() if conf.instances_per_user else 0,
+            used=AgentInstance.everything.filter(owner_id=user_id).count() if conf.instances_per_user else 0,
             limit=conf.instances_per_user,
         ),
         LimitView(name="messages", used=messages.count, limit=conf.messages_per_user),

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from typing_extensions import override
 
-from chat.admin.columns import about_link, of_conversation, shortened, state, with_reader
+from chat.admin.columns import about_link, of_conversation, of_present, shortened, state, with_reader
 from thinkproject.kernel.read_only_admin import column
 from tools_app.core.permissions.rules import Permission, RuleAction, checked
 from tools_app.errors import ToolDeclarationInvalid
@@ -64,7 +64,7 @@ class PermissionRuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # the sa
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[PermissionRule]:
-        rows: QuerySet[PermissionRule] = with_reader(super().get_queryset(request), request)
+        rows: QuerySet[PermissionRule] = with_reader(of_present(super().get_queryset(request)), request)
         return rows.annotate(**of_conversation("scope"))
 
     @override

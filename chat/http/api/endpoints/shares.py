@@ -1,6 +1,6 @@
 """API operations on links for readers: make, list, revoke; and for readers who go on in a conversation of their own."""
 
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
@@ -11,9 +11,13 @@ from chat.conversations.continuing import continue_shared
 from chat.http.api.authentication import caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.shares import ContinuedOut, NewShareOut, SharedSecretIn, ShareIn, ShareOut
+from chat.http.request_counts import count_request
 from chat.models import ShareLink
 from chat.shares import services
 from chat.shares.projection import Ticked
+
+CONTINUED_PER_MINUTE: Final = 10
+"""Conversations that one person may begin from links within a minute: each copies what a link shows, files too."""
 
 router = Router(tags=["people"])
 
@@ -51,7 +55,9 @@ def share_create(request: HttpRequest, instance_id: str, data: ShareIn) -> objec
 )
 def share_continue(request: HttpRequest, data: SharedSecretIn) -> object:
     """Begin a conversation of your own with what a link shows. Its agent is the same where you are offered that one."""
-    return Status(201, ContinuedOut(instance_id=continue_shared(caller_of(request).user, data.secret).pk))
+    user = caller_of(request).user
+    count_request("shares", user.pk, CONTINUED_PER_MINUTE)
+    return Status(201, ContinuedOut(instance_id=continue_shared(user, data.secret).pk))
 
 
 @router.delete("/shares/{share_id}", response={204: None}, operation_id="revoke_share")

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from chat.files import attachments
 from chat.http import shared_page
+from chat.http.api.endpoints import shares
 from chat.members.services import add_member
 from chat.models import AgentInstance, Attachment, Role, ShareLink
 from chat.operations.removal import delete_instance
@@ -323,3 +324,15 @@ def test_going_on_needs_a_link_that_works_and_leaves_nothing_else(
     as_alice.send("DELETE", f"/shares/{made['id']}")
     assert as_bob.send("POST", "/shares/continue", {"secret": made["secret"]}).status_code == 404
     assert AgentInstance.objects.count() == 1
+
+
+def test_how_often_one_goes_on_is_limited(
+    as_alice: ApiClient, as_bob: ApiClient, full: AgentInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "CONTINUED_PER_MINUTE", 1)
+    body = {"secret": make(as_alice, full)["secret"]}
+    replies = [as_bob.send("POST", "/shares/continue", body) for _ in range(3)]  # a minute may end in between
+    statuses = [reply.status_code for reply in replies]
+    assert statuses.count(201) <= 2
+    assert 429 in statuses
+    assert int(replies[statuses.index(429)].headers["Retry-After"]) > 0
