@@ -6,7 +6,6 @@ can never show what the API would refuse. Must not query or write.
 
 import copy
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from csp.decorators import csp_update
@@ -156,7 +155,7 @@ def _staff_urls(request: HttpRequest) -> dict[str, str]:
     return found
 
 
-def _ask(request: HttpRequest, operation: str, *, path: Mapping[str, str] | None = None, **query: str) -> Any:
+def _ask(request: HttpRequest, operation: str, *, path: dict[str, str] | None = None, **query: str) -> Any:
     """Answer of a GET operation of the API to this user, as JSON. Errors: `Http404` when there is none."""
     inner = copy.copy(request)
     inner.method = "GET"
@@ -164,7 +163,7 @@ def _ask(request: HttpRequest, operation: str, *, path: Mapping[str, str] | None
     wanted.clear()
     wanted.update(query)
     inner.GET = wanted  # type: ignore[assignment]  # a mutable QueryDict is one too
-    match = resolve("/" + reverse(f"{API}:{operation}", kwargs=path or {}).removeprefix(get_script_prefix()))
+    match = resolve("/" + reverse(f"{API}:{operation}", kwargs=path).removeprefix(get_script_prefix()))
     response = match.func(inner, *match.args, **match.kwargs)
     if response.status_code != 200:
         raise Http404

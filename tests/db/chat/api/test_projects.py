@@ -135,7 +135,8 @@ def test_anothers_project_is_unknown_and_anothers_conversation_stays(
         as_alice.send("POST", "/instances", {"agent": "assistant", "name": "new", "project_id": his["id"]}),
     ):
         assert (reply.status_code, reply.json()["code"]) == (404, "project_not_found")
-    assert AgentInstance.objects.filter(owner=alice).values_list("name", "title", "project").get() == ("talk", "", None)
+    hers = AgentInstance.objects.get(owner=alice)
+    assert (hers.name, hers.title, hers.project_id) == ("talk", "", None)
     reply = as_alice.send("POST", "/bulk/move", {"ids": [talk.pk, shared.pk, "never"], "project_id": garden["id"]})
     outcomes = {each["id"]: each["outcome"] for each in reply.json()}
     assert outcomes == {talk.pk: "done", shared.pk: "denied", "never": "missing"}
