@@ -9,7 +9,7 @@ import binascii
 import codecs
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -32,14 +32,13 @@ from thinkproject.kernel.jsonvalue import JSONValue, dump
 from thinkproject.kernel.object_storage import delete_after_commit, object_storage, sweep_objects
 from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
-from tools_app.core.files.kinds import DOCUMENTS, EML, HTML, PICTURES, ZIP, Unreadable, kind_name, kind_of_file, refusal
+from tools_app.core.files.kinds import DOCUMENTS, PICTURES, Unreadable, kind_name, kind_of_file, refusal
 
 FOLDER = "think/attachments"
 VIEW_FOLDER = "think/views"
 FILES_PER_MESSAGE = 20
 ORPHAN_HOURS = 24  # after which a file that no message claimed is removed
 API_NAMESPACE = "think-api"
-_OF_OTHERS = (ZIP, EML, HTML)
 _EMPTY = (b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # an editor's empty text has its mark
 _URL = re.compile(r"(?:/[^/?#:]+)*/files/(att_[0-9a-z]{24})")  # at whatever prefix the API is mounted
 _DATA_URL = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.ASCII)
@@ -56,10 +55,7 @@ class StorageUsage:
 
 
 def store_upload(owner_id: int, upload: "File[bytes]", *, is_by_hand: bool = False) -> Attachment:
-    """Take in an uploaded file. Errors: `AttachmentInvalid` (type, size, empty), `QuotaExceeded`.
-
-    `is_by_hand`: a person chose it in a browser. Whatever else brings files may bring those of strangers.
-    """
+    """Take in an uploaded file. `is_by_hand`: a person chose it in a browser. Errors: as `store_bytes`."""
     if (upload.size or 0) > file_settings.max_bytes:
         raise _too_large()
     row = store_bytes(owner_id, upload.read(), name=upload.name or "")
@@ -67,19 +63,6 @@ def store_upload(owner_id: int, upload: "File[bytes]", *, is_by_hand: bool = Fal
         row.is_by_hand = True
         row.save(update_fields=["is_by_hand"])
     return row
-
-
-def own_urls(urls: Collection[str], user_id: Any) -> frozenset[str]:
-    """Those of these URLs whose file this person uploaded by hand. One query at most.
-
-    An archive, a mail and a page of the web are not: what is in them others wrote, however they came here.
-    """
-    ids = {url: found for url in urls if (found := attachment_id(url)) is not None}
-    if user_id is None or not ids:
-        return frozenset()
-    rows = Attachment.objects.filter(pk__in=set(ids.values()), owner_id=user_id, is_by_hand=True)
-    known = set(rows.exclude(media_type__in=_OF_OTHERS).values_list("pk", flat=True))
-    return frozenset(url for url, found in ids.items() if found in known)
 
 
 def store_bytes(owner_id: int, data: bytes, *, name: str) -> Attachment:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from chat.files.attachments import own_urls
+from chat.files.own_files import own_urls
 from chat.instances.notifications import notify_conversation
 from sessions_app.core.messages.parts import is_tool, tool_name
 from sessions_app.core.messages.shapes import Message, Part
