@@ -5,7 +5,7 @@ conversations are. It reads what its owner keeps for all conversations, instruct
 Nothing that outlives a day is made of it: no schedules, no links, no members. Its removal is that of all conversations.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from django.db import transaction
@@ -41,11 +41,6 @@ def keep_instance(instance: AgentInstance) -> None:
     hide_sessions(family, is_hidden=False)
     instance.is_temporary = False
     notify_conversation(instance.owner_id, instance.pk)
-
-
-def ends_at(instance: AgentInstance) -> datetime:
-    """When a temporary conversation is gone at the latest, if nothing is written in it."""
-    return instance.active_at + timedelta(hours=KEPT_HOURS)
 
 
 def expired_temporary() -> QuerySet[AgentInstance]:
