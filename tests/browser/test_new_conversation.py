@@ -155,6 +155,12 @@ _SHIFT = """() => {
     }).observe({ type: "layout-shift", buffered: true });
 }"""
 _LOADED = "() => performance.getEntriesByType('resource').map(({ name }) => name)"
+_QUIET = """() => new Promise((resolve) => {
+    const isThere = () => performance.getEntriesByType("resource").some(({ name }) => name.includes("/later."));
+    const look = () => isThere() ? resolve() : setTimeout(look, 50);
+    look();
+})"""
+"""Until what is loaded once the page is quiet has come."""
 
 
 def test_nothing_of_an_empty_conversation_comes_late(tab: ChatPage) -> None:
@@ -162,7 +168,7 @@ def test_nothing_of_an_empty_conversation_comes_late(tab: ChatPage) -> None:
     page.add_init_script(f"({_SHIFT})()")
     page.reload()
     page.wait_for_selector("html[data-ready]", state="attached")
-    page.wait_for_function(f"({_LOADED})().some((name) => name.includes('/later.'))")  # once the page is quiet
+    page.evaluate(_QUIET)
     tab.rest()
     assert not [name for name in page.evaluate(_LOADED) if "/offers" in name]
     assert page.evaluate("window.shift") <= 0.005
