@@ -3,19 +3,22 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FilePayload, Locator, expect
 
 from tests.browser.accessibility import check
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
 
 OpenTab = Callable[..., ChatPage]
-LONG = "a-very-long-name-of-a-file-" * 6 + ".txt"
+LONG = "a-very-long-name-of-a-file-" * 6 + ".html"
 WRITE = 'call tool write {"path": "/note.txt", "content": "x"}\nsay: Written.'
+PAGE = b"<!doctype html><html><body>Dear all,</body></html>"
 
 
-def attach(tab: ChatPage, name: str = "letter.txt") -> None:
-    tab.page.locator("#file-input").set_input_files({"name": name, "mimeType": "text/plain", "buffer": b"Dear all,"})
+def attach(tab: ChatPage, name: str = "letter.html") -> None:
+    """Attach a page of the web: a stranger's text, although one attaches it oneself."""
+    file: FilePayload = {"name": name, "mimeType": "text/html", "buffer": PAGE}
+    tab.page.locator("#file-input").set_input_files(file)
     expect(tab.page.locator("#composer-files .file-chip.is-ready", has_text=name[:20])).to_be_visible()
 
 
@@ -32,13 +35,13 @@ def test_the_page_says_which_text_made_the_agent_ask(tab: ChatPage, open_tab: Op
     expect(bar(tab)).to_have_count(0)
     attach(tab)
     tab.ask(WRITE)
-    expect(question(tab)).to_contain_text("Asks because the conversation contains text from letter.txt.")
-    expect(bar(tab)).to_contain_text("contains text from letter.txt")
+    expect(question(tab)).to_contain_text("Asks because the conversation contains text from letter.html.")
+    expect(bar(tab)).to_contain_text("contains text from letter.html")
     look(tab, "guard")
     check(tab.page)
     other = open_tab(tab.page.url.removeprefix(tab.base_url), context=tab.page.context)
-    expect(bar(other)).to_contain_text("letter.txt")
-    bar(tab).get_by_role("link", name="letter.txt").first.click()
+    expect(bar(other)).to_contain_text("letter.html")
+    bar(tab).get_by_role("link", name="letter.html").first.click()
     expect(tab.messages.first).to_be_in_viewport()
     question(tab).get_by_role("button", name="Allow once").click()
     expect(tab.answers.last).to_contain_text("Written.")
@@ -67,8 +70,18 @@ def test_the_page_says_which_text_made_the_agent_ask(tab: ChatPage, open_tab: Op
     expect(bar(tab)).to_contain_text("until something new is read")
 
 
+def test_a_text_of_ones_own_asks_nothing(tab: ChatPage) -> None:
+    own: FilePayload = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"Dear all,"}
+    tab.page.locator("#file-input").set_input_files(own)
+    expect(tab.page.locator("#composer-files .file-chip.is-ready")).to_be_visible()
+    tab.ask(WRITE)
+    expect(tab.answers.last).to_contain_text("Written.")
+    expect(question(tab)).to_have_count(0)
+    expect(bar(tab)).to_have_count(0)
+
+
 def test_long_names_and_many_texts_find_room(tab: ChatPage) -> None:
-    for name in (LONG, "second.txt", "third.txt"):
+    for name in (LONG, "second.html", "third.html"):
         attach(tab, name)
     tab.ask("say: I see.")
     expect(bar(tab)).to_have_count(0)
