@@ -42,7 +42,7 @@ class FileReview:
         return await db(lambda: review.patch_of(find_conversation(self._key), turn_ids))
 
     async def repository(self) -> RepositoryState:
-        """What differs from the last commit, where the workspace is a directory of this machine with a repository.
+        """The difference from the last commit, where the workspace is a directory of this machine with a repository.
 
         It comes from git, so work of people and of other programs is in it. Errors: `FileFailed` where there is none.
         """

@@ -244,7 +244,7 @@ class _Git:
 
 
 def _output(process: "subprocess.Popen[bytes]") -> tuple[bytes, bool]:
-    """What a process of a session of its own says, with one byte more than is taken; and whether the clock ended it."""
+    """Output of a process of a session of its own, with one byte more than is taken; and whether the clock ended it."""
     assert process.stdout is not None, "is a pipe"
     late = threading.Event()
 

@@ -80,7 +80,7 @@ async def patch_export(request: HttpRequest, instance_id: str, turn: Turns = ALL
     openapi_extra=declares(409, 500),
 )
 async def repository_detail(request: HttpRequest, instance_id: str) -> object:
-    """What differs from the last commit, where the workspace is a directory of the server with a repository.
+    """The difference from the last commit, where the workspace is a directory of the server with a repository.
 
     It comes from git, so work of people and of other programs is in it. For the owner alone.
     """
