@@ -109,7 +109,17 @@ class Orchestrator(Agent):
     # What every page that shows this agent has at once: the state.
 
     async def show(self) -> None:
-        """Put what stands in the rows into the state. Runs again after a crash, which does no harm."""
+        """Put what stands in the rows into the state. Runs again after a crash, which does no harm.
+
+        Two of these may run at once, in two processes: whoever wrote looks again, so that nothing older stays.
+        """
+        shown = None
+        while (standing := await self.standing()) != shown:
+            await self.set_state(standing)
+            shown = standing
+
+    async def standing(self) -> dict[str, Any]:
+        """Read the workers and the work. What runs and is to be stopped ends as cancelled, whatever it still does."""
         workers = [
             {"agent": each.agent, "name": each.name, "status": each.status, "turns": each.turn_count}
             for each in await self.list_sub_agents()
@@ -118,13 +128,13 @@ class Orchestrator(Agent):
             {
                 "id": each.id,
                 "about": each.payload.get("topic") or each.payload.get("task"),
-                "status": each.status,
+                "status": "cancelled" if each.reason == "cancelled" else each.status,
                 "result": each.result,
             }
             for each in await self.list_fibers(limit=SHOWN)
             if isinstance(each.payload, dict)
         ]
-        await self.set_state({"workers": workers, "work": work})
+        return {"workers": workers, "work": work}
 
     async def on_agent_tool_finish(self, run: AgentRunInfo) -> None:  # noqa: ARG002 - as it is called
         """Show the new counts."""

@@ -106,15 +106,22 @@ async def test_failing_once_completes_with_one_retry(busy_room: Room) -> None:
 
 
 async def test_a_fiber_that_runs_is_cancelled_at_once_and_ends_as_cancelled(busy_room: Room) -> None:
+    seen = asyncio.Event()
+
     async def endless(payload: Any, fiber: RunningFiber) -> str:
         try:
             await asyncio.sleep(60)  # until it is cancelled
         except asyncio.CancelledError:
+            await seen.wait()
             return "finished anyway"
         return "never"
 
     async with running(busy_room, endless) as fiber_id:
         assert await busy_room.handle.cancel_fiber(fiber_id)
+        ending = await busy_room.handle.get_fiber(fiber_id)
+        assert ending is not None
+        assert (ending.status, ending.reason) == ("running", "cancelled")  # whoever shows it knows how it ends
+        seen.set()
     ended = await busy_room.handle.get_fiber(fiber_id)
     assert ended is not None
     assert (ended.status, ended.result) == ("cancelled", None)
