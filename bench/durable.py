@@ -178,15 +178,16 @@ async def run_rows(count: int) -> list[Row]:
 async def message_rows(count: int) -> list[Row]:
     """Measure agents that ask each other: a message to one, its question to another, and both answers."""
     ask = 'call tool bench_errand {"message": "say: done"}\nsay: {result}'
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     for number in range(count):
         handle = AgentHandle(InstanceKey(owner_id=None, agent=BenchAsker.route_name(), name=f"room-{number}"))
         await handle.send_message(BenchAsker, ask)
     await run_until_idle(timeout_seconds=LIMIT_SECONDS)
-    seconds = time.perf_counter() - began
+    seconds, used = time.perf_counter() - began, time.process_time() - used
     processed = await db(lambda: AgentMessage.objects.exclude(processed_at=None).count())
     return [
         Row(what=f"messages between agents, in {count} rooms", unit="a second", median=processed / seconds),
+        Row(what="- processor of this process", unit="ms each", median=used / max(1, processed) * 1e3),
         Row(what="messages that were lost or doubled", unit="messages", median=abs(4 * count - processed), goal=0),
     ]
 

@@ -111,7 +111,7 @@ class Orchestrator(Agent):
     async def show(self) -> None:
         """Put what stands in the rows into the state. Runs again after a crash, which does no harm.
 
-        Two of these may run at once, in two processes: whoever wrote looks again, so that nothing older stays.
+        Two of these may run at once, in two processes: each looks again after it wrote, so that nothing older stays.
         """
         shown = None
         while (standing := await self.standing()) != shown:

@@ -120,7 +120,7 @@ async def test_a_fiber_that_runs_is_cancelled_at_once_and_ends_as_cancelled(busy
         assert await busy_room.handle.cancel_fiber(fiber_id)
         ending = await busy_room.handle.get_fiber(fiber_id)
         assert ending is not None
-        assert (ending.status, ending.reason) == ("running", "cancelled")  # whoever shows it knows how it ends
+        assert (ending.status, ending.reason) == ("running", "cancelled")  # so a page knows how it ends
         seen.set()
     ended = await busy_room.handle.get_fiber(fiber_id)
     assert ended is not None

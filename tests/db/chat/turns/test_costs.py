@@ -193,7 +193,7 @@ async def test_a_model_without_a_price_costs_nothing(make_room: MakeRoom, settin
 
 
 class PersonBudget:
-    """The example of `docs/howto/costs-and-titles.md`: what a person's turns of 30 days may cost."""
+    """What `docs/howto/costs-and-titles.md` names: a limit of what a person's turns of 30 days cost."""
 
     limit = 3 * COST
 

@@ -26,7 +26,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
+def cloned_repository(tmp_path: Path) -> Path:
     """A repository with a commit."""
     folder = tmp_path / "clone"
     (folder / "src").mkdir(parents=True)
@@ -83,38 +83,38 @@ def edit(folder: Path, chance: random.Random) -> None:
                 pass
 
 
-def test_a_patch_gives_what_is_there_and_the_list_names_it(clone: Path, tmp_path: Path) -> None:
+def test_a_patch_gives_what_is_there_and_the_list_names_it(cloned_repository: Path, tmp_path: Path) -> None:
     for seed in range(examples(40)):
         chance = random.Random(seed)
-        edit(clone, chance)
-        repository, before = opened(clone), inside(clone)
+        edit(cloned_repository, chance)
+        repository, before = opened(cloned_repository), inside(cloned_repository)
         state, patch = repository.state(), repository.patch()
-        assert inside(clone) == before, "git wrote into the repository"
-        assert (state.branch, state.commit) == ("main", git(clone, "rev-parse", "HEAD").strip())
+        assert inside(cloned_repository) == before, "git wrote into the repository"
+        assert (state.branch, state.commit) == ("main", git(cloned_repository, "rev-parse", "HEAD").strip())
         copy = tmp_path / f"copy-{seed}"
-        git(tmp_path, "clone", "-q", "--no-local", str(clone), str(copy))
+        git(tmp_path, "clone", "-q", "--no-local", str(cloned_repository), str(copy))
         if patch:
             (tmp_path / "patch").write_bytes(patch)
             git(copy, "apply", "--whitespace=nowarn", str(tmp_path / "patch"))
-        assert work_tree(copy) == work_tree(clone)
-        committed = set(git(clone, "ls-tree", "-r", "-z", "--name-only", "HEAD").split("\0")) - {""}
-        ours = {f"/{path}" for path in work_tree(clone)}
+        assert work_tree(copy) == work_tree(cloned_repository)
+        committed = set(git(cloned_repository, "ls-tree", "-r", "-z", "--name-only", "HEAD").split("\0")) - {""}
+        ours = {f"/{path}" for path in work_tree(cloned_repository)}
         theirs = {f"/{path}" for path in committed}
         left = {each.path for each in state.changes if each.kind == "deleted"} | {each.was for each in state.changes}
         made = {each.path for each in state.changes if each.kind == "created" or each.was}
         assert (left - {""}, made) == (theirs - ours, ours - theirs)
-        tracked = {f"/{path}" for path in git(clone, "ls-files", "-z").split("\0")}
+        tracked = {f"/{path}" for path in git(cloned_repository, "ls-files", "-z").split("\0")}
         assert all(each.is_tracked == (each.path in tracked or each.kind == "deleted") for each in state.changes)
         shutil.rmtree(copy)
 
 
-def test_changes_are_told_apart(clone: Path) -> None:
-    (clone / "src" / "0.py").write_text("changed\n")
-    (clone / "src" / "1.py").unlink()
-    git(clone, "mv", "src/2.py", "src/two.py")
-    (clone / "new.txt").write_text("new\n")
-    (clone / "build.log").write_text("ignored\n")
-    state = opened(clone).state()
+def test_changes_are_told_apart(cloned_repository: Path) -> None:
+    (cloned_repository / "src" / "0.py").write_text("changed\n")
+    (cloned_repository / "src" / "1.py").unlink()
+    git(cloned_repository, "mv", "src/2.py", "src/two.py")
+    (cloned_repository / "new.txt").write_text("new\n")
+    (cloned_repository / "build.log").write_text("ignored\n")
+    state = opened(cloned_repository).state()
     assert sorted(state.changes, key=lambda each: each.path) == [
         RepositoryChange(path="/new.txt", kind="created", is_tracked=False),
         RepositoryChange(path="/src/0.py", kind="updated", is_tracked=True),
@@ -124,13 +124,13 @@ def test_changes_are_told_apart(clone: Path) -> None:
     assert not state.has_more
 
 
-def test_before_the_first_commit_and_away_from_a_branch(clone: Path, tmp_path: Path) -> None:
-    git(clone, "checkout", "-q", "--detach")
-    assert (opened(clone).state().branch, opened(clone).patch()) == ("", b"")
-    git(clone, "pack-refs", "--all")
-    git(clone, "checkout", "-q", "main")
-    git(clone, "gc", "-q")
-    assert opened(clone).state().commit == git(clone, "rev-parse", "main").strip()
+def test_before_the_first_commit_and_away_from_a_branch(cloned_repository: Path, tmp_path: Path) -> None:
+    git(cloned_repository, "checkout", "-q", "--detach")
+    assert (opened(cloned_repository).state().branch, opened(cloned_repository).patch()) == ("", b"")
+    git(cloned_repository, "pack-refs", "--all")
+    git(cloned_repository, "checkout", "-q", "main")
+    git(cloned_repository, "gc", "-q")
+    assert opened(cloned_repository).state().commit == git(cloned_repository, "rev-parse", "main").strip()
     fresh = tmp_path / "fresh"
     fresh.mkdir()
     git(fresh, "init", "-q", "-b", "trunk")
@@ -140,12 +140,12 @@ def test_before_the_first_commit_and_away_from_a_branch(clone: Path, tmp_path: P
     assert b"+a\n" in opened(fresh).patch()
 
 
-def test_nothing_of_the_repository_runs(clone: Path, tmp_path: Path) -> None:
+def test_nothing_of_the_repository_runs(cloned_repository: Path, tmp_path: Path) -> None:
     """Hooks, filters, converters, monitors, external diffs, aliases and includes: plain git would run them."""
     mark, program = tmp_path / "ran", tmp_path / "program"
     program.write_text(f'#!/bin/sh\necho "$@" >> {mark}\ncat\n')
     program.chmod(0o755)
-    (clone / ".gitattributes").write_text("*.py filter=bad diff=bad\n")
+    (cloned_repository / ".gitattributes").write_text("*.py filter=bad diff=bad\n")
     (tmp_path / "included").write_text(f"[diff]\nexternal = {program}\n")
     for key, value in {
         "filter.bad.clean": str(program),
@@ -161,71 +161,71 @@ def test_nothing_of_the_repository_runs(clone: Path, tmp_path: Path) -> None:
         "include.path": str(tmp_path / "included"),
         "core.autocrlf": "input",
     }.items():
-        git(clone, "config", key, value)
+        git(cloned_repository, "config", key, value)
     for name in ("post-index-change", "pre-commit", "fsmonitor-watchman"):
         shutil.copy(program, tmp_path / name)
-    for path in (clone / "src").iterdir():
+    for path in (cloned_repository / "src").iterdir():
         path.write_text(path.read_text() + "more\n")
-    repository = opened(clone)
+    repository = opened(cloned_repository)
     assert len(repository.state().changes) == 13
     patch = repository.patch()
     assert patch.count(b"+more\n") == 12
     assert not mark.exists(), mark.read_text()
-    git(clone, "status")
+    git(cloned_repository, "status")
     assert mark.exists(), "this test has no trap"
 
 
-def test_what_a_repository_says_of_line_ends_counts(clone: Path) -> None:
-    git(clone, "config", "core.autocrlf", "true")
-    path = clone / "src" / "0.py"
+def test_what_a_repository_says_of_line_ends_counts(cloned_repository: Path) -> None:
+    git(cloned_repository, "config", "core.autocrlf", "true")
+    path = cloned_repository / "src" / "0.py"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert opened(clone).patch() == b""
+    assert opened(cloned_repository).patch() == b""
 
 
-def elsewhere(clone: Path, tmp_path: Path) -> Path:
+def elsewhere(cloned_repository: Path, tmp_path: Path) -> Path:
     made = tmp_path / "tree"
-    git(clone, "worktree", "add", "-q", str(made))
+    git(cloned_repository, "worktree", "add", "-q", str(made))
     return made
 
 
-def linked(clone: Path, tmp_path: Path) -> Path:
+def linked(cloned_repository: Path, tmp_path: Path) -> Path:
     made = tmp_path / "linked"
     made.mkdir()
-    (made / ".git").symlink_to(clone / ".git")
+    (made / ".git").symlink_to(cloned_repository / ".git")
     return made
 
 
-def borrowing(clone: Path, tmp_path: Path) -> Path:
+def borrowing(cloned_repository: Path, tmp_path: Path) -> Path:
     made = tmp_path / "borrowing"
-    git(tmp_path, "clone", "-q", "--shared", str(clone), str(made))
+    git(tmp_path, "clone", "-q", "--shared", str(cloned_repository), str(made))
     return made
 
 
-def linked_objects(clone: Path, tmp_path: Path) -> Path:
+def linked_objects(cloned_repository: Path, tmp_path: Path) -> Path:
     made = tmp_path / "objects"
-    shutil.copytree(clone, made)
+    shutil.copytree(cloned_repository, made)
     shutil.rmtree(made / ".git" / "objects")
-    (made / ".git" / "objects").symlink_to(clone / ".git" / "objects")
+    (made / ".git" / "objects").symlink_to(cloned_repository / ".git" / "objects")
     return made
 
 
 @pytest.mark.parametrize("make", [elsewhere, linked, borrowing, linked_objects])
 def test_a_repository_that_is_kept_elsewhere_is_not_read(
-    clone: Path, tmp_path: Path, make: Callable[[Path, Path], Path]
+    cloned_repository: Path, tmp_path: Path, make: Callable[[Path, Path], Path]
 ) -> None:
-    repository = opened(make(clone, tmp_path))
+    repository = opened(make(cloned_repository, tmp_path))
     for ask in (repository.state, repository.patch):
         with pytest.raises(FileFailed) as failure:
             ask()
         assert failure.value.errno == "EINVAL"
 
 
-def test_references_lead_to_no_other_file(clone: Path) -> None:
+def test_references_lead_to_no_other_file(cloned_repository: Path) -> None:
     for text in ("ref: refs/../../../etc/passwd", "ref: /etc/passwd", "not a commit", "ref: refs/heads/loop"):
-        (clone / ".git" / "HEAD").write_text(f"{text}\n")
-        (clone / ".git" / "refs" / "heads" / "loop").write_text("ref: refs/heads/loop\n")
+        (cloned_repository / ".git" / "HEAD").write_text(f"{text}\n")
+        (cloned_repository / ".git" / "refs" / "heads" / "loop").write_text("ref: refs/heads/loop\n")
         with pytest.raises(FileFailed):
-            opened(clone).state()
+            opened(cloned_repository).state()
 
 
 def test_without_a_repository_there_is_none(tmp_path: Path) -> None:
@@ -234,14 +234,14 @@ def test_without_a_repository_there_is_none(tmp_path: Path) -> None:
     assert failure.value.errno == "ENOENT"
 
 
-def test_time_and_output_are_bounded(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (clone / "src" / "0.py").write_text("x" * 5_000)
+def test_time_and_output_are_bounded(cloned_repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cloned_repository / "src" / "0.py").write_text("x" * 5_000)
     monkeypatch.setattr(repositories, "MAX_PATCH_BYTES", 1_000)
     with pytest.raises(FileFailed) as failure:
-        opened(clone).patch()
+        opened(cloned_repository).patch()
     assert failure.value.errno == "EFBIG"
     monkeypatch.undo()
     monkeypatch.setattr(repositories, "SECONDS", 0.0)
     with pytest.raises(FileFailed) as failure:
-        opened(clone).patch()
+        opened(cloned_repository).patch()
     assert failure.value.errno == "EIO"
