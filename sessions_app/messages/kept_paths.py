@@ -6,13 +6,14 @@ kept, and the parents of the new ones lead to a message that is kept, the path g
 it is read whole. So a path is never older than its session, also where other processes write in between.
 
 Not kept: what shares messages with another session, whose changes carry that session's numbers, and what is longer
-than a model is given. Messages are shared between turns: no code changes one in place.
+than a model is given. Turns share messages of plain texts; what has values inside, such as inputs of calls, each turn
+gets as a copy, because hooks and tools read it.
 """
 
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -28,6 +29,7 @@ from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
 from sessions_app.models import Compaction
 from sessions_app.queries import COMPACTION_COUNT
+from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.statements import Statement
 
 KEPT_BYTES: Final = 32 * 1024 * 1024
@@ -61,7 +63,8 @@ class KeptPath:
     """A path, from where the archive ends, as it was at one change of its session.
 
     **Shape:** each tuple has one entry for a message, root first; of a summary the row and the bytes of the message
-    that it ends with. `sent`: as models read it. `settled`: so many of the first messages have no open call.
+    that it ends with. `sent`: as models read it. `settled`: so many of the first messages have no open call. `nested`:
+    the places of messages with values inside their parts.
     """
 
     version: int
@@ -72,6 +75,7 @@ class KeptPath:
     floor: int
     summaries: _Summaries
     settled: int
+    nested: tuple[int, ...]
     used_at: float = field(default_factory=time.monotonic)
 
     @cached_property
@@ -84,6 +88,13 @@ class KeptPath:
         """The place of each row. A path goes on behind its last summary only, so those before it have none."""
         first = 1 + max((at for at, message in enumerate(self.messages) if _is_summary(message)), default=-1)
         return {row: at for at, row in enumerate(self.rows) if at >= first}
+
+    def given(self) -> list[Message]:
+        """The messages as models read them, for one turn."""
+        found = list(self.sent)
+        for at in self.nested:
+            found[at] = _copied(found[at])
+        return found
 
     @cached_property
     def has_pruned(self) -> bool:
@@ -122,7 +133,7 @@ class KeptPaths:
                 return ReadPath(messages=messages, sent=as_sent(messages, session_id))
         found = path
         transaction.on_commit(lambda: self._keep(session_id, found))  # what is undone was never so
-        return ReadPath(messages=found.messages, sent=list(found.sent), settled=found.settled)
+        return ReadPath(messages=found.messages, sent=found.given(), settled=found.settled)
 
     def clear(self) -> None:
         """Keep nothing."""
@@ -191,6 +202,7 @@ def _read_whole(session_id: str, leaf: str | Leaf, version: int | None) -> tuple
         floor=floors[0],
         summaries=summaries,
         settled=_settled(messages, 0),
+        nested=tuple(_nested(messages, 0)),
     )
     return messages, path
 
@@ -249,6 +261,7 @@ def _joined(
         floor=kept.floor,
         summaries=kept.summaries,
         settled=_settled(messages, min(kept.settled, count)),
+        nested=(*(at for at in kept.nested if at < count), *_nested(messages, count)),
     )
 
 
@@ -257,3 +270,16 @@ def _settled(messages: Sequence[StoredMessage], count: int) -> int:
     while count < len(messages) and not any(map(is_pending, messages[count].parts)):
         count += 1
     return count
+
+
+def _nested(messages: Sequence[StoredMessage], first: int) -> Iterator[int]:
+    """The places, from one on, of messages with values inside their parts."""
+    for at in range(first, len(messages)):
+        if any(isinstance(value, dict | list) for part in messages[at].parts for value in part.values()):
+            yield at
+
+
+def _copied(value: JSONValue) -> JSONValue:
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value

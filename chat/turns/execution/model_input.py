@@ -50,7 +50,7 @@ from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.steered import steered_in
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.errors import ThinkError
-from thinkproject.kernel.jsonvalue import JSONObject, fingerprint
+from thinkproject.kernel.jsonvalue import JSONObject, dump, fingerprint, load
 from tools_app.code_tool.tool import NAME as CODE_TOOL
 from tools_app.core.deferral import Deferral
 from tools_app.core.files.workspace import Workspace
@@ -337,6 +337,7 @@ async def history_at(agent: Think, place: ConversationPoint) -> list[Message]:
         history = await db(with_names, history, agent.key.owner_id)
     history = await _merged(place.session_id, history if agent.tells_time else without_instants(history))
     if is_overridden(agent, "assemble_context"):
+        history = load(dump(history))  # turns share messages, and a hook may change what it gets
         chosen: list[Message] | None = await call_hook(agent, "assemble_context", history)
         return history if chosen is None else list(chosen)
     return history

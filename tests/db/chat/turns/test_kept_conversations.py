@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chat.core.model.language_model import ModelEvent, ModelRequest
+from chat.core.model.language_model import AssistantMessage, ModelEvent, ModelRequest, ToolCallContent
 from chat.instances.rows import ensure_instance
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.endpoint import Endpoint
@@ -22,7 +22,7 @@ from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 
-from .agents import MODELS
+from .agents import MODELS, Plain
 from .conftest import Room, status_of
 from .statement_kinds import kinds
 
@@ -183,3 +183,49 @@ async def test_outputs_that_were_pruned_meanwhile_are_not_sent(make_room: Callab
     assert "a long output" not in model.bodies[-1]
     assert model.bodies[-1] == model.bodies[-2]
     assert await db(lambda: selectors.model_history(session_id, leaf=Leaf.ACTIVE)[1].pruned_calls) == ("c1",)
+
+
+async def test_what_code_changes_in_its_hands_is_as_it_was_in_the_next_turn(
+    make_room: Callable[..., Room], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Spoiler(TwiceAsked):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+            try:
+                async for event in super().stream(request):
+                    yield event
+            finally:
+                calls = [
+                    item for each in request.messages if isinstance(each, AssistantMessage) for item in each.content
+                ]
+                for call in calls:
+                    if isinstance(call, ToolCallContent):
+                        call.input["path"]["spoiled"] = True
+
+    def spoil(_self: Any, messages: list[Any]) -> None:
+        for message in messages:
+            message["parts"][0]["text"] = "spoiled"
+
+    room, model = make_room(), Spoiler()
+    MODELS["current"] = model
+    session_id = str((await db(ensure_instance, room.key)).session_id)
+    call: Any = {
+        "type": "tool-look",
+        "toolCallId": "c1",
+        "state": "output-available",
+        "input": {"path": {"a": 1}},
+        "output": "seen",
+    }
+    answered: Any = {"id": "a0", "role": "assistant", "parts": [call]}
+    await db(services.append_messages, session_id, [text_message("user", "look", "u0"), answered])
+    await room.say("say: one")
+    await room.say("say: two")
+    assert "spoiled" not in model.bodies[-1]
+    assert model.bodies[-1] == model.bodies[-2]
+    monkeypatch.setattr(Plain, "assemble_context", spoil)
+    await room.say("say: three")
+    assert "spoiled" in model.bodies[-1]
+    monkeypatch.undo()
+    await room.say("say: four")
+    assert "look" in model.bodies[-1]
+    assert "spoiled" not in model.bodies[-1]
+    assert model.bodies[-1] == model.bodies[-2]
