@@ -202,7 +202,7 @@ async def test_what_code_changes_in_its_hands_is_as_it_was_in_the_next_turn(
                         call.input["path"]["spoiled"] = True
 
     def spoil(_self: Any, messages: list[Any]) -> None:
-        for message in messages:
+        for message in messages[:-1]:
             message["parts"][0]["text"] = "spoiled"
 
     room, model = make_room(), Spoiler()
