@@ -2,18 +2,16 @@
 
 Django makes a cache object for each context: under ASGI one for each request, each socket and each call through the
 bridge. With Redis each has a pool of its own and connects anew. The objects of Redis and of a process's memory may be
-used by all threads, so they are shared; those of other backends are Django's. And with Redis Django makes a client
-for each call, which takes longer than the call: here each pool has one, as threads may share it.
+used by all threads, so they are shared; those of other backends are Django's.
 """
 
 from functools import lru_cache
-from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache, caches
 from django.core.cache.backends.base import BaseCache
 from django.core.cache.backends.locmem import LocMemCache
-from django.core.cache.backends.redis import RedisCache, RedisCacheClient
+from django.core.cache.backends.redis import RedisCache
 
 
 def shared_cache() -> BaseCache:
@@ -24,15 +22,5 @@ def shared_cache() -> BaseCache:
 @lru_cache(maxsize=4)
 def _made_of(_configuration: str) -> BaseCache | None:
     """A cache for these settings, where threads may share it."""
-    made: Any = caches.create_connection("default")
-    if type(made) is RedisCache and made._class is RedisCacheClient:
-        made._class = _KeptClients
+    made: BaseCache = caches.create_connection("default")
     return made if isinstance(made, RedisCache | LocMemCache) else None
-
-
-class _KeptClients(RedisCacheClient):
-    """Django's way to Redis, with one client for each of its pools."""
-
-    def __init__(self, servers: Any, **options: Any) -> None:
-        super().__init__(servers, **options)
-        self._client: Any = lru_cache(maxsize=None)(self._client)

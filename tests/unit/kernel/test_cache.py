@@ -29,15 +29,6 @@ def test_contexts_and_threads_share_it(settings: Any, configuration: dict[str, s
     assert len(of_all_contexts()) == 1
 
 
-def test_a_pool_of_redis_has_one_client(settings: Any) -> None:
-    settings.CACHES = {"default": REDIS}
-    found: Any = shared_cache()
-    assert found._cache.get_client("one", write=True) is found._cache.get_client("another")
-    settings.CACHES = {"default": {**REDIS, "LOCATION": ["redis://127.0.0.1:1", "redis://127.0.0.1:2"]}}
-    other: Any = shared_cache()
-    assert other._cache.get_client("one", write=True) is not found._cache.get_client("one")
-
-
 def test_it_is_the_default_cache(settings: Any) -> None:
     settings.CACHES = {"default": LOCAL}
     shared_cache().set("told", "yes")
