@@ -27,6 +27,7 @@ TITLES = {
     "effects": "Effects of querysets (SQLite)",
     "files": "Files of workspaces, and code with its records (SQLite)",
     "sandbox": "Code of models",
+    "mcp_calls": "A call of an MCP server's tool (SQLite)",
     "tokens": "Tokens of tools",
     "core": "The pure units",
 }

@@ -5,6 +5,7 @@ python -m bench.tokens
 
 import asyncio
 import os
+from collections.abc import Mapping
 
 import django
 
@@ -54,7 +55,20 @@ async def sizes() -> list[Row]:
         )
         for tool in whole.tools
     ]
-    return [*agents, *tools]
+    return [*agents, *saved(found), *tools]
+
+
+def saved(found: Mapping[str, Preview]) -> list[Row]:
+    """What `execute` saves of each call where an agent has thirty tools of others, with their results left aside."""
+    declared = found["sized-thirty-declared"].total_tokens
+    return [
+        Row(
+            what=f"saved of each call of 30 tools: {TYPICAL[agent]}",
+            unit="tokens",
+            median=declared - found[agent].total_tokens,
+        )
+        for agent in ("sized-thirty", "sized-thirty-coded")
+    ]
 
 
 def run(_options: Options) -> list[Row]:

@@ -72,6 +72,12 @@ class SizedThirtyDeclared(SizedThirty):
     max_declared_tools = None
 
 
+class SizedThirtyCoded(SizedThirty):
+    """Thirty, which code calls."""
+
+    code_tool = True
+
+
 class SizedHundreds(SizedMany):
     """Three hundred, which are searched."""
 
@@ -91,6 +97,7 @@ TYPICAL = {
     "sized-three": "3 tools of others, declared",
     "sized-thirty": "30 tools of others, searched",
     "sized-thirty-declared": "30 tools of others, declared",
+    "sized-thirty-coded": "30 tools of others, called by code",
     "sized-hundreds": "300 tools of others, searched",
     "sized-hundreds-declared": "300 tools of others, declared",
 }
