@@ -212,26 +212,28 @@ class TurnFeed:
 
     async def _serve_turn(self, turn: TurnRef) -> bool:
         """Deliver a turn; false where another one may begin before it."""
-        async with aclosing(_Opening(turn, self._is_over(turn), is_new=self._is_new(turn))) as opening:
-            return await self._has_come(turn, opening) and await self._serve_from(turn, opening)
-
-    async def _serve_from(self, turn: TurnRef, opening: "_Opening") -> bool:
-        while turn.turn_id not in self.ended:
-            self._restart.clear()
-            content = asyncio.ensure_future(self._serve_content(turn, opening))
-            restart = asyncio.ensure_future(self._restart.wait())
-            try:
-                await asyncio.wait({content, restart}, return_when=asyncio.FIRST_COMPLETED)
-                if content.done():
-                    content.result()
-                is_over = content.done() and not self._restart.is_set()  # who has acknowledged gets the whole replay
-            finally:
-                content.cancel()
-                restart.cancel()
-                await asyncio.gather(content, restart, return_exceptions=True)
-            if is_over:
-                await self._finish(turn)
-                return True
+        # It had not begun when this connection learned of it, and no end of it was notified since.
+        is_new = not turn.has_begun and not turn.is_final and turn.turn_id not in self._settled
+        async with aclosing(_Opening(turn, self._is_over(turn), is_new=is_new)) as opening:
+            if not await self._has_come(turn, opening):
+                return False
+            while turn.turn_id not in self.ended:
+                self._restart.clear()
+                content = asyncio.ensure_future(self._serve_content(turn, opening))
+                restart = asyncio.ensure_future(self._restart.wait())
+                try:
+                    await asyncio.wait({content, restart}, return_when=asyncio.FIRST_COMPLETED)
+                    if content.done():
+                        content.result()
+                    # Who has acknowledged gets the whole replay.
+                    is_over = content.done() and not self._restart.is_set()
+                finally:
+                    content.cancel()
+                    restart.cancel()
+                    await asyncio.gather(content, restart, return_exceptions=True)
+                if is_over:
+                    await self._finish(turn)
+                    break
         return True
 
     async def _has_come(self, turn: TurnRef, opening: "_Opening") -> bool:
@@ -294,10 +296,6 @@ class TurnFeed:
                 elif is_replay:
                     is_replay = False
                     await self.sender.replay_complete(turn)
-
-    def _is_new(self, turn: TurnRef) -> bool:
-        """Whether the turn had not begun when this connection learned of it, and no end of it was notified."""
-        return not turn.has_begun and not turn.is_final and turn.turn_id not in self._settled
 
     def _is_held(self, turn: TurnRef) -> bool:
         """Whether a live stream was offered since: its live chunks would precede its beginning.
