@@ -18,8 +18,6 @@ LAYERS = (
     {"later"},
 )
 """Folders of the page, the lowest first. A file takes from its own folder and from those below; entries from all."""
-SWITCHBOARDS = {"ui/later.ts": "later"}
-"""Files that belong to another layer than their folder's."""
 _IMPORTS = re.compile(r'^(?:import|export)\s[^;]*?\bfrom\s+"(\.[^"]+)"|^import\s+"(\.[^"]+)"', re.MULTILINE)
 _LATER = re.compile(r'\bimport\(\s*"(\.[^"]+)"')
 _VALUES = re.compile(
@@ -74,7 +72,7 @@ def upward(path: str, text: str) -> list[str]:
 
 
 def _layer(path: str) -> str:
-    return SWITCHBOARDS.get(path, path.partition("/")[0])
+    return path.partition("/")[0]
 
 
 def _level(path: str) -> int:

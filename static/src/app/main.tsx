@@ -32,7 +32,7 @@ async function start(): Promise<void> {
   );
   document.documentElement.dataset.ready = "1";
   showState();
-  const load = () => pending(import("./ui/later.ts")); // a key pressed while it loads would be lost
+  const load = () => pending(import("./later/views.ts")); // a key pressed while it loads would be lost
   setTimeout(() => load().then(({ install }) => install(app)).catch(() => {}), QUIET_MS);
 }
 

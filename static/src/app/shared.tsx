@@ -27,7 +27,7 @@ function start(): void {
   );
   document.documentElement.dataset.ready = "1";
   watchState((state) => document.documentElement.dataset.state = state);
-  pending(import("./ui/calls/later_calls.ts")).catch(() => {}); // what opens in a message
+  pending(import("./later/calls.ts")).catch(() => {}); // what opens in a message
 }
 
 start();

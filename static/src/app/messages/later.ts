@@ -1,4 +1,4 @@
-// The English texts of views that are loaded when they are needed. They come with `ui/later.ts`; nothing that is loaded before
+// The English texts of views that are loaded when they are needed. They come with `later/views.ts`; nothing that is loaded before
 // may say them (a test reads the imports).
 
 import { addMessages } from "../lib/i18n.ts";

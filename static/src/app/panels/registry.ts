@@ -58,7 +58,7 @@ export const PANELS: readonly PanelEntry[] = [
     label: "panel.background",
     icon: "chart",
     group: "work",
-    load: async () => (await import("./side.ts")).BackgroundPanel,
+    load: async () => (await import("../later/panel.ts")).BackgroundPanel,
   },
   {
     name: "context",

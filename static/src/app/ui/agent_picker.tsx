@@ -9,7 +9,7 @@ import { Icon } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
 import { Popover } from "./popover.tsx";
 
-const AgentList = lazy(async () => (await import("./later.ts")).AgentList);
+const AgentList = lazy(async () => (await import("../later/views.ts")).AgentList);
 
 /** "New" and, where there are several agents, the arrow. */
 export function NewButton() {

@@ -13,10 +13,10 @@ import { NARROW, useMedia } from "./media.ts";
 import { LiveRegion, NoticeRegion } from "./notices.tsx";
 import { Sidebar } from "./sidebar.tsx";
 
-const Panel = lazy(async () => (await import("../panels/side.ts")).Panel);
-const SettingsPage = lazy(async () => (await import("./later_pages.ts")).SettingsPage);
-const WorkView = lazy(async () => (await import("./later_pages.ts")).WorkView);
-const ApprovalsPage = lazy(async () => (await import("./later_pages.ts")).ApprovalsPage);
+const Panel = lazy(async () => (await import("../later/panel.ts")).Panel);
+const SettingsPage = lazy(async () => (await import("../later/pages.ts")).SettingsPage);
+const WorkView = lazy(async () => (await import("../later/pages.ts")).WorkView);
+const ApprovalsPage = lazy(async () => (await import("../later/pages.ts")).ApprovalsPage);
 
 export function AppView() {
   const app = useApp();

@@ -17,7 +17,7 @@ import { Asked } from "./asked.tsx";
 import { ChoiceForm } from "./choice_form.tsx";
 import { DecisionButtons } from "./decision_buttons.tsx";
 
-const ArgumentsForm = lazy(async () => (await import("./calls/later_calls.ts")).ArgumentsForm);
+const ArgumentsForm = lazy(async () => (await import("../later/calls.ts")).ArgumentsForm);
 
 export interface ApprovalCardProps {
   /** The tool's name, and the id of the call. */

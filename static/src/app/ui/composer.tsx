@@ -13,8 +13,8 @@ import { lazy } from "./lazy.tsx";
 import { ModelPicker } from "./model_picker.tsx";
 import { MenuButton } from "./popover.tsx";
 
-const NextPrice = lazy(async () => (await import("./later.ts")).NextPrice);
-const CommandList = lazy(async () => (await import("./later.ts")).CommandList);
+const NextPrice = lazy(async () => (await import("../later/views.ts")).NextPrice);
+const CommandList = lazy(async () => (await import("../later/views.ts")).CommandList);
 
 const isTouch = () => matchMedia("(pointer: coarse)").matches;
 

@@ -24,7 +24,7 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
     entries.push({ icon: "pin", label, run: () => conversations.setPinned(item, !item.isPinned) });
   }
   if (!item.parentId) {
-    const move = async () => void (await pending(import("./later.ts"))).askMove(app, [item]);
+    const move = async () => void (await pending(import("../later/views.ts"))).askMove(app, [item]);
     entries.push({ icon: "folder", label: t("list.move"), run: move });
   }
   if (find) entries.push(...openEntries(app, item, find));
@@ -46,7 +46,7 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
 
 /** Make an ordinary one of a temporary conversation. */
 export const keep = (app: App, item: Instance): void =>
-  void pending(import("./later.ts")).then(({ keepTemporary }) => keepTemporary(app, item));
+  void pending(import("../later/views.ts")).then(({ keepTemporary }) => keepTemporary(app, item));
 
 /** Those of a member: the conversation is another person's. */
 function memberEntries(app: App, item: Instance, find?: () => void): MenuEntry[] {
@@ -68,7 +68,7 @@ function openEntries(app: App, { id }: Instance, find: () => void): MenuEntry[] 
     const messageId = await app.dialogs.ask("outline", { api: app.api, instanceId: id, current });
     if (messageId) await app.place.open(id, { place: { messageId, sessionId: "" } });
   };
-  const branches = async () => (await pending(import("./later.ts"))).showBranches(app, id);
+  const branches = async () => (await pending(import("../later/views.ts"))).showBranches(app, id);
   return [
     { icon: "search", label: t("conversation.find"), run: find },
     { icon: "book", label: t("conversation.outline"), run: () => void outline() },

@@ -14,12 +14,12 @@ import { ModelBanner } from "./model_banner.tsx";
 import { PlaceBar } from "./place_bar.tsx";
 import { Timeline } from "./timeline.tsx";
 
-const GuardBar = lazy(async () => (await import("./later.ts")).GuardBar);
-const PlanBar = lazy(async () => (await import("./later.ts")).PlanBar);
-const ParentBar = lazy(async () => (await import("./calls/later_calls.ts")).ParentBar);
-const UndoneBar = lazy(async () => (await import("./later.ts")).UndoneBar);
-const TodoBar = lazy(async () => (await import("./later.ts")).TodoBar);
-const FindBar = lazy(async () => (await import("./later.ts")).FindBar);
+const GuardBar = lazy(async () => (await import("../later/views.ts")).GuardBar);
+const PlanBar = lazy(async () => (await import("../later/views.ts")).PlanBar);
+const ParentBar = lazy(async () => (await import("../later/calls.ts")).ParentBar);
+const UndoneBar = lazy(async () => (await import("../later/views.ts")).UndoneBar);
+const TodoBar = lazy(async () => (await import("../later/views.ts")).TodoBar);
+const FindBar = lazy(async () => (await import("../later/views.ts")).FindBar);
 
 export function ConversationView({ isCovered }: { isCovered: boolean }) {
   const app = useApp();

@@ -29,7 +29,7 @@ export function dropTarget(app: App, projectId: string | null) {
       event.preventDefault();
       show(event, false);
       const ids: string[] = JSON.parse(event.dataTransfer!.getData(KIND));
-      (await pending(import("./later.ts"))).moveConversations(app, ids, projectId);
+      (await pending(import("../later/views.ts"))).moveConversations(app, ids, projectId);
     },
   };
 }

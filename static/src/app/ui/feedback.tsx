@@ -12,7 +12,7 @@ export function FeedbackButtons({ context: { app, conversation }, message }: { c
   const feedback = follow(feedbackOf(conversation, app.api));
   const word = feedback.of(message.id);
   const press = async (isGood: boolean) => {
-    const { pressFeedback } = await pending(import("./later.ts"));
+    const { pressFeedback } = await pending(import("../later/views.ts"));
     await pressFeedback(app, feedback, message.id, isGood);
   };
   const button = (isGood: boolean) => (

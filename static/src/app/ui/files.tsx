@@ -9,7 +9,7 @@ import { useApp } from "./context.ts";
 import { Icon } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
 
-const Unpack = lazy(async () => (await import("./later.ts")).Unpack);
+const Unpack = lazy(async () => (await import("../later/views.ts")).Unpack);
 const PDF = "application/pdf"; // the browser has a viewer for it
 const PICTURE = /^image\/(png|jpeg|gif|webp|avif)$/;
 /** Pictures that browsers cannot show: the server has them as models get them. */

@@ -12,8 +12,8 @@ import { Icon, IconButton } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
 import { MenuButton } from "./popover.tsx";
 
-const ProjectChip = lazy(async () => (await import("./later.ts")).ProjectChip);
-const HistoriesButton = lazy(async () => (await import("./later.ts")).HistoriesButton);
+const ProjectChip = lazy(async () => (await import("../later/views.ts")).ProjectChip);
+const HistoriesButton = lazy(async () => (await import("../later/views.ts")).HistoriesButton);
 
 /** Leads back to the list: on a narrow page another view, on a wide one the list that was put away. */
 export function ListButtons() {

@@ -35,7 +35,7 @@ function commandOf(app: App, event: KeyboardEvent): (() => void) | null {
 
 /** The conversation that is shown, whole. */
 export const printShown = async (app: App): Promise<void> =>
-  (await pending(import("./later.ts"))).printConversation(app);
+  (await pending(import("../later/views.ts"))).printConversation(app);
 
 function plainOf(app: App, event: KeyboardEvent): (() => void) | null {
   if (event.key === "Escape") return app.conversation.running ? () => app.stop() : null;

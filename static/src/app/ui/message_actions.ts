@@ -8,7 +8,7 @@ import type { Message } from "../store/types.ts";
 import { shareLinks } from "./conversation_menu.tsx";
 import type { Parts } from "./parts_context.ts";
 
-const verbs = () => pending(import("./later.ts"));
+const verbs = () => pending(import("../later/views.ts"));
 
 export interface MessageAction {
   icon: string;

@@ -16,8 +16,8 @@ import type { Parts } from "./parts_context.ts";
 import { MenuButton } from "./popover.tsx";
 import { Siblings } from "./siblings.tsx";
 
-const Grip = lazy(async () => (await import("./later.ts")).Grip);
-const LimitNote = lazy(async () => (await import("./later.ts")).LimitNote);
+const Grip = lazy(async () => (await import("../later/views.ts")).Grip);
+const LimitNote = lazy(async () => (await import("../later/views.ts")).LimitNote);
 
 const PENDING = {
   behind: "message.queued-behind",

@@ -9,7 +9,7 @@ import { Icon } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
 import { Popover } from "./popover.tsx";
 
-const Choice = lazy(async () => (await import("./later.ts")).Choice);
+const Choice = lazy(async () => (await import("../later/views.ts")).Choice);
 
 export function ModelPicker() {
   const app = useApp();

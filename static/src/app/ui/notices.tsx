@@ -6,7 +6,7 @@ import { useApp } from "./context.ts";
 import { IconButton } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
 
-const LimitNotes = lazy(async () => (await import("./later.ts")).LimitNotes);
+const LimitNotes = lazy(async () => (await import("../later/views.ts")).LimitNotes);
 
 export function NoticeRegion() {
   const { limits, notices } = useApp();

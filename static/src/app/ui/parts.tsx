@@ -19,8 +19,8 @@ import { Sources } from "./sources.tsx";
 import { ToolCall } from "./tool_call.tsx";
 import { ToolRun } from "./tool_run.tsx";
 
-const InnerQuestions = lazy(async () => (await import("./calls/later_calls.ts")).InnerQuestions);
-const RunCards = lazy(async () => (await import("./calls/later_calls.ts")).RunCards);
+const InnerQuestions = lazy(async () => (await import("../later/calls.ts")).InnerQuestions);
+const RunCards = lazy(async () => (await import("../later/calls.ts")).RunCards);
 
 interface Props {
   context: Parts;

@@ -17,7 +17,7 @@ interface Props {
   row: (item: Instance) => preact.ComponentChildren;
 }
 
-const verbs = () => pending(import("./later.ts"));
+const verbs = () => pending(import("../later/views.ts"));
 
 export function ProjectGroups({ row }: Props) {
   const app = useApp();

@@ -15,9 +15,9 @@ import { moveFocus } from "./popover.tsx";
 import { ShowMore } from "./show_more.tsx";
 import { UserMenu } from "./user_menu.tsx";
 
-const SearchFilters = lazy(async () => (await import("./later.ts")).SearchFilters);
-const ThreadsHead = lazy(async () => (await import("./threads/later_threads.ts")).ThreadsHead);
-const SelectionBar = lazy(async () => (await import("./later.ts")).SelectionBar);
+const SearchFilters = lazy(async () => (await import("../later/views.ts")).SearchFilters);
+const ThreadsHead = lazy(async () => (await import("../later/threads.ts")).ThreadsHead);
+const SelectionBar = lazy(async () => (await import("../later/views.ts")).SelectionBar);
 
 /** `isCovered`: something lies over it, so it takes no input. */
 export function Sidebar({ isCovered }: { isCovered: boolean }) {

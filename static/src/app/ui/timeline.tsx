@@ -25,8 +25,8 @@ import { Reader } from "./reader.ts";
 import { StatusLine } from "./status_line.tsx";
 import { Welcome } from "./welcome.tsx";
 
-const LooseRuns = lazy(async () => (await import("./calls/later_calls.ts")).LooseRuns);
-const SummaryLine = lazy(async () => (await import("./later.ts")).SummaryLine);
+const LooseRuns = lazy(async () => (await import("../later/calls.ts")).LooseRuns);
+const SummaryLine = lazy(async () => (await import("../later/views.ts")).SummaryLine);
 
 export function Timeline() {
   const app = useApp();
@@ -37,7 +37,7 @@ export function Timeline() {
   const copy = async (text: string, button: HTMLElement) => {
     if (await app.copy(text)) tellCopied(button);
   };
-  const preview = async (button: HTMLElement) => (await pending(import("./later.ts"))).openPreview(app, button);
+  const preview = async (button: HTMLElement) => (await pending(import("../later/views.ts"))).openPreview(app, button);
   useLayoutEffect(() => reader.attach(scroller.current!, list.current!), [reader]);
   return (
     <div class="stage">

@@ -14,8 +14,8 @@ import { lazy } from "./lazy.tsx";
 import type { Opened } from "./message.tsx";
 import type { Parts } from "./parts_context.ts";
 
-const ToolBody = lazy(async () => (await import("./calls/later_calls.ts")).ToolBody);
-const Question = lazy(async () => (await import("./calls/later_calls.ts")).Question);
+const ToolBody = lazy(async () => (await import("../later/calls.ts")).ToolBody);
+const Question = lazy(async () => (await import("../later/calls.ts")).Question);
 
 interface Props {
   context: Parts;

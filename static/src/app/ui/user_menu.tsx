@@ -7,7 +7,7 @@ import { Icon } from "./icon.tsx";
 import { lazy } from "./lazy.tsx";
 import { Popover } from "./popover.tsx";
 
-const UserMenuItems = lazy(async () => (await import("./later.ts")).UserMenuItems);
+const UserMenuItems = lazy(async () => (await import("../later/views.ts")).UserMenuItems);
 
 export function UserMenu() {
   const app = useApp();

@@ -8,8 +8,8 @@ import type { Conversation } from "../store/conversation.ts";
 import { AgentMark } from "./agent_mark.tsx";
 import { lazy } from "./lazy.tsx";
 
-const WelcomeOffers = lazy(async () => (await import("./later.ts")).WelcomeOffers);
-const ThreadsWelcome = lazy(async () => (await import("./threads/later_threads.ts")).ThreadsWelcome);
+const WelcomeOffers = lazy(async () => (await import("../later/views.ts")).WelcomeOffers);
+const ThreadsWelcome = lazy(async () => (await import("../later/threads.ts")).ThreadsWelcome);
 
 export function Welcome({ app, conversation }: { app: App; conversation: Conversation }) {
   const agent = app.agentOf(follow(conversation).instance);

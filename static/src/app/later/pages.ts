@@ -2,6 +2,6 @@
 
 import "../messages/later.ts"; // before any of the views
 
-export { ApprovalsPage } from "./approvals_page.tsx";
+export { ApprovalsPage } from "../ui/approvals_page.tsx";
 export { SettingsPage } from "../settings/settings_page.tsx";
-export { WorkView } from "./work_page.tsx";
+export { WorkView } from "../ui/work_page.tsx";

@@ -2,5 +2,5 @@
 
 import "../messages/later.ts"; // before any of the views
 
-export { Panel } from "./panel.tsx";
-export { BackgroundPanel } from "./background.tsx";
+export { Panel } from "../panels/panel.tsx";
+export { BackgroundPanel } from "../panels/background.tsx";
