@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from django.db import transaction
 
@@ -217,7 +217,7 @@ def _extended(session_id: str, kept: KeptPath, leaf: str | Leaf, version: int) -
     new = {row[-6]: (message, size, row[-3]) for row, message, size in zip(written, messages, byte_sizes, strict=True)}
     if any(row in kept.places and kept.messages[kept.places[row]] != message for row, (message, _, _) in new.items()):
         return None
-    row = active if isinstance(leaf, Leaf) else _row_of(kept, new, leaf)
+    row: Any = active if isinstance(leaf, Leaf) else _row_of(kept, new, leaf)
     added: list[int] = []
     while row in new and row not in kept.places:
         added.insert(0, row)

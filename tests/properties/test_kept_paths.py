@@ -176,7 +176,7 @@ def test_what_is_longer_than_a_model_gets_is_read_as_its_rows_say(data: st.DataO
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selectors, "HISTORY_MESSAGES", data.draw(st.integers(2, 9)))
         patch.setattr(selectors, "HISTORY_BYTES", data.draw(st.sampled_from([300, 800, 10_000])))
-        bounded = selectors.model_history.__kwdefaults__
+        bounded: Any = selectors.model_history.__kwdefaults__
         patch.setitem(bounded, "max_messages", selectors.HISTORY_MESSAGES)
         patch.setitem(bounded, "max_bytes", selectors.HISTORY_BYTES)
         conversation = Conversation(data)
