@@ -106,7 +106,7 @@ async def measure(port: int, *, is_smoke: bool) -> list[Row]:
         assert TEXT in str(found), found
 
     async with Client(url) as client:
-        ways = {
+        ways: dict[str, Callable[[], Awaitable[object]]] = {
             "by the protocol's own client": lambda: client.call_tool("echo", {"text": TEXT}),
             "by a tool of a turn": ours,
         }

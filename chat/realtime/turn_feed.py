@@ -354,8 +354,10 @@ class _Opening:
         """Wait for the first record of the log or the end of the turn."""
         if self._turn.has_begun:  # a long log need not be read to know that there is one
             return
-        watch = follow_new if self._is_new else follow
-        self._opened = watch(self._turn.turn_id, is_over=self._is_over)
+        if self._is_new:
+            self._opened = follow_new(self._turn.turn_id, is_over=self._is_over)
+        else:
+            self._opened = follow(self._turn.turn_id, is_over=self._is_over)
         async for event in self._opened:
             if not isinstance(event, CaughtUp):
                 self._first = event
