@@ -1,8 +1,8 @@
 """The rows of a snapshot in one statement, in SQL that SQLite and PostgreSQL read alike.
 
 Each socket that opens, each turn that ends and each list of messages asks for it. What it returns is one moment:
-between two statements a turn may end and its answer be stored. `tests/db/chat/test_snapshot_rows.py` has the same by
-the ORM.
+between two statements a turn may end and its answer be stored. `tests/db/chat/reads/test_snapshot_rows.py` has the
+same by the ORM.
 """
 
 from typing import Any, Final, NamedTuple

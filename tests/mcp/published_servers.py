@@ -1,6 +1,7 @@
 """Published servers of the Model Context Protocol: how each is started, and what it does here, where no network is.
 
-`docs/reference/mcp-servers.md` is made of this, and `tests/db/chat/mcp/test_published_servers.py` asks the servers.
+`docs/reference/mcp-servers.md` is made of this, and `tests/db/chat/mcp_servers/test_published_servers.py` asks the
+servers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -330,7 +331,7 @@ OTHERS: Final = {
     **{f"{OFFICIAL}{name}": "connects; several tools work" for name in ("everything", "filesystem", "memory")},
     **{f"mcp-server-{name}": "connects; several tools work" for name in ("time", "git", "fetch")},
 }
-"""Those of `tests/db/chat/mcp/test_servers_of_others.py`."""
+"""Those of `tests/db/chat/mcp_servers/test_servers_of_others.py`."""
 
 
 PLAIN: Final = {f"{OFFICIAL}sequential-thinking", f"{OFFICIAL}gitlab", "mcp-server-calculator"}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.budget import examples
-from tests.unit.tools_app.files.calling import call
+from tests.unit.tools_app.core.files.calling import call
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.files import joined, searching
 from tools_app.core.files.searching import Search, searchable

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.budget import examples
-from tests.unit.tools_app.files.calling import call
+from tests.unit.tools_app.core.files.calling import call
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.code_tool.state.functions import StateFunctions
 from tools_app.file_tools.keeping import replace_text, stored_text

@@ -28,7 +28,7 @@ from tests.unit.ag_ui.published_schemas import SCHEMAS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = ("tests/clients/", "tests/chaos/")
-SERVERS: Final = "tests/db/chat/mcp/test_published_servers.py"
+SERVERS: Final = "tests/db/chat/mcp_servers/test_published_servers.py"
 EXAMPLES: Final = tuple(
     f"tests/browser/test_{name}.py" for name in ("examples", "example_assistant", "example_orchestrator")
 )
@@ -66,7 +66,7 @@ def downloads() -> list[Download]:
     return [
         *(_made(f"clients {line}", size, bundle.bundle_of(line), *PAGES) for line, size in clients.items()),
         *(_example(name) for name in ("usechat", "react", "assistantui", "orchestrator")),
-        _made("servers of MCP", 10, others.SERVERS, "tests/db/chat/mcp/"),
+        _made("servers of MCP", 10, others.SERVERS, "tests/db/chat/mcp_servers/"),
         _made("published servers of MCP (npm)", 65, others.PUBLISHED_NPM, SERVERS),
         _made("published servers of MCP (PyPI)", 75, others.PUBLISHED_PYPI, SERVERS),
         _made("the suite of Durable Streams", 25, SUITE, "tests/acceptance/durable_streams/test_conformance.py"),

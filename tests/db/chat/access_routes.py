@@ -14,7 +14,7 @@ PUBLIC = {
     "mcp/oauth/start/<str:server_id>": "servers of one's own alone; tests in mcp/test_sign_in.py",
     "mcp/oauth/callback": "guarded by the state, the user and the session; tests in mcp/test_sign_in.py",
     "oauth/programs": "leads to the settings",
-    "oauth/authorize": "leads to the consent page; these: tests/db/chat/programs",
+    "oauth/authorize": "leads to the consent page; these: tests/db/chat/http/mcp",
     "oauth/token": "guarded by the code or refresh token and the verifier",
     "oauth/register": "open to programs, and limited",
     "oauth/revoke": "guarded by the token",

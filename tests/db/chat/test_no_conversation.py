@@ -15,7 +15,7 @@ from chat.testing import worker
 from chat.think import TurnContext
 from tests.db.chat.conftest import text_message
 from tests.db.chat.sockets import connection, cookie_of, frames_until
-from tests.db.chat.turns.agents import MODELS, Plain
+from tests.db.chat.turns.agents.everyday import MODELS, Plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

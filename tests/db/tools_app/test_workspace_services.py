@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from tests.unit.tools_app.files.calling import call
+from tests.unit.tools_app.core.files.calling import call
 from tests.workspace_contract import errno, streamed
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.object_storage import object_storage

@@ -1,5 +1,5 @@
 // The English catalogue: one file for each area of the page, so that a text is found by where it is seen. Keys begin with
-// the name of their file. What only views say that are loaded later stands in `later/views.ts`.
+// the name of their file. What only views say that are loaded later stands in `later.ts`.
 
 import agents from "./en/agents.json" with { type: "json" };
 import common from "./en/common.json" with { type: "json" };

@@ -14,8 +14,8 @@ from chat.instances.workspaces import InstanceWorkspace, attach_workspace
 from chat.members.services import add_member, remove_member
 from chat.models import AgentInstance, Role, Turn
 from sessions_app.models import ContextBlock, ContextEntry
-from tests.db.chat.api.questions import ask
 from tests.db.chat.conftest import ApiClient, say
+from tests.db.chat.http.api.questions import ask
 
 FILES = "/api/v1/instances/{}/workspace/content?path=/notes.txt"
 

@@ -12,7 +12,7 @@ from chat.instance.instance import make_agent
 from chat.instances.rows import find_instance
 from chat.operations.removal import delete_instance
 from chat.think import AgentFacet
-from tests.db.chat.turns.planning import run_due
+from tests.db.chat.turns.agents.planning import run_due
 from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -17,10 +17,9 @@ from chat.turns.admission.intake import Intake, Submit
 from chat.turns.state.status import turn_status
 from fibers.testing import run_until_idle
 from sessions_app.core.messages.shapes import Message
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS, SEEN
 from thinkproject.kernel.aio import db
 from tools_app.code_tool.tool import shared_sandbox
-
-from .agents import CALLS, MODELS, SEEN
 
 
 @dataclass

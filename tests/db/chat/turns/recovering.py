@@ -10,9 +10,9 @@ from chat.models import Turn
 from chat.streams.reader import read
 from fibers.context import current_fiber
 from fibers.testing import die
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.jsonvalue import load
 
-from .agents import MODELS
 from .conftest import Room
 
 SECONDS = 10.0

@@ -3,9 +3,8 @@
 from django.contrib.auth.models import Permission, User
 
 from sessions_app.core.messages.shapes import Part
+from tests.db.chat.turns.agents.answering import Desk
 from thinkproject.kernel.aio import db
-
-from .answering import Desk
 
 REFUND = 'call tool refund {"order": "A-1", "amount": 5} id=one\nsay: It says {result}.'
 

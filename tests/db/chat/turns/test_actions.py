@@ -20,6 +20,8 @@ from chat.turns.admission.stop import cancel_turn
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.core.messages.shapes import Part
+from tests.db.chat.turns.agents.action_agents import EFFECTS, PNG, Rules, fresh_rules
+from tests.db.chat.turns.agents.answering import Desk, on_record
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONValue, dump, fingerprint, load
 from tools_app.core.action_rules import ActionStatus
@@ -27,8 +29,6 @@ from tools_app.core.tool_calls import CallStatus
 from tools_app.errors import EditInvalid
 from tools_app.models import ActionRecord, ToolCallRecord
 
-from .action_agents import EFFECTS, PNG, Rules, fresh_rules
-from .answering import Desk, on_record
 from .conftest import MakeRoom, status_of, text_of
 from .refunds import REFUND, grant, part
 

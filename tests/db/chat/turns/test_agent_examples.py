@@ -23,13 +23,13 @@ from chat.turns.state.status import TurnStatus
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.models import Compaction
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.talking import ask, letters, turns_in
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from tools_app.core.tool import Tool
 
-from .agents import MODELS
 from .conftest import MakeRoom, status_of
-from .talking import ask, letters, turns_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -25,10 +25,20 @@ from fibers.execution.recovery import sweep
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
 from fibers.testing import crash_after, expire_lease, run_until_idle
+from tests.db.chat.turns.agents.fibering import (
+    GIVEN,
+    Busy,
+    always_dies,
+    dies,
+    kill_here,
+    nothing_scripted,
+    rows,
+    running,
+    scripted,
+)
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room
-from .fibering import GIVEN, Busy, always_dies, dies, kill_here, nothing_scripted, rows, running, scripted
 
 __all__ = ["nothing_scripted"]  # a fixture
 

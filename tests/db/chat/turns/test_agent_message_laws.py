@@ -14,10 +14,10 @@ from fibers import context as contexts
 from fibers.context import FiberContext
 from fibers.models import Fiber
 from fibers.testing import die, run_until_idle
+from tests.db.chat.turns.agents.talking import Talker, ask, letters
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room
-from .talking import Talker, ask, letters
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,11 +14,11 @@ from fibers.models import Fiber
 from fibers.process.runs import registry as running
 from fibers.services import expire_wait
 from fibers.testing import crash_after, run_until_idle
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.talking import ask, letters, member, turns_in
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
-from .talking import ask, letters, member, turns_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

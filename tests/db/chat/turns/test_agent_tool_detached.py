@@ -13,10 +13,10 @@ from chat.think import Detached, Tool
 from fibers.execution import recovery
 from fibers.models import Fiber, FiberStep
 from fibers.testing import crash_after, run_until_idle
+from tests.db.chat.turns.agents.delegating import ENDED, Chief, Errand, call, nothing_delegated, only_run, turns_of
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import ENDED, Chief, Errand, call, nothing_delegated, only_run, turns_of
 
 __all__ = ["nothing_delegated"]  # a fixture
 

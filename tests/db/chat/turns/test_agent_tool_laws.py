@@ -16,12 +16,12 @@ from chat.operations.removal import delete_instance
 from chat.turns.state.parking import answer_wait
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle, worker
+from tests.db.chat.turns.agents.delegating import ENDED, WORKED, call, nothing_delegated, runs
 from thinkproject.kernel.aio import db
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, text_of
-from .delegating import ENDED, WORKED, call, nothing_delegated, runs
 
 __all__ = ["nothing_delegated"]  # a fixture
 

@@ -16,10 +16,10 @@ from fibers.execution import recovery
 from fibers.models import Fiber
 from fibers.services import resume_fiber
 from fibers.testing import crash_after, run_until_idle, worker
+from tests.db.chat.turns.agents.delegating import WORKED, Errand, call, nothing_delegated, only_run, runs, turns_of
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import WORKED, Errand, call, nothing_delegated, only_run, runs, turns_of
 
 __all__ = ["nothing_delegated"]  # a fixture
 

@@ -15,15 +15,26 @@ from chat.reads.approvals import pending_approvals
 from chat.streams.reader import read
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle, worker
+from tests.db.chat.turns.agents.coding import sandbox_closed
+from tests.db.chat.turns.agents.delegating import (
+    ENDED,
+    WORKED,
+    Chief,
+    Errand,
+    call,
+    instance_of,
+    nothing_delegated,
+    only_run,
+    runs,
+    turns_of,
+)
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
 from tools_app.models import ToolCallRecord
 from tools_app.models.mcp import McpServer
 
-from .agents import MODELS
-from .coding import sandbox_closed
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import ENDED, WORKED, Chief, Errand, call, instance_of, nothing_delegated, only_run, runs, turns_of
 from .working import one_after_another
 
 __all__ = ["nothing_delegated"]  # a fixture

@@ -7,10 +7,20 @@ import pytest
 
 from fibers.process.runs import registry as running
 from fibers.testing import crash_after, run_until_idle
+from tests.db.chat.turns.agents.delegating import (
+    ENDED,
+    WORKED,
+    Chief,
+    Errand,
+    call,
+    nothing_delegated,
+    only_run,
+    runs,
+    turns_of,
+)
+from tests.db.chat.turns.agents.everyday import MODELS
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import ENDED, WORKED, Chief, Errand, call, nothing_delegated, only_run, runs, turns_of
 
 __all__ = ["nothing_delegated"]  # a fixture
 

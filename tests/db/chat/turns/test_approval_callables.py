@@ -12,14 +12,14 @@ from chat.models import Turn
 from chat.think import Think
 from fibers.testing import run_until_idle
 from tests.db.chat.sockets import frames_until, opening_sockets
+from tests.db.chat.turns.agents.action_agents import EFFECTS, fresh_rules
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.coding import Code, code, sandbox_closes
+from tests.db.chat.turns.agents.delegating import Errand, call, nothing_delegated, only_run
 from thinkproject.kernel.aio import db
 from tools_app.models import ApprovalEvent
 
-from .action_agents import EFFECTS, fresh_rules
-from .answering import Desk
-from .coding import Code, code, sandbox_closes
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import Errand, call, nothing_delegated, only_run
 from .refunds import REFUND, grant, part
 
 __all__ = ["code", "fresh_rules", "nothing_delegated", "sandbox_closes"]  # fixtures

@@ -17,13 +17,13 @@ from chat.turns.admission.continuation import Replied, reply_to_call
 from chat.turns.admission.intake import ClientArray, Program
 from chat.turns.admission.tool_answers import Reply
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.answering import Desk, last_text
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS
 from thinkproject.kernel.aio import db
 from tools_app.calls.services import Actor
 from tools_app.core.permissions.rules import RuleLevel
 from tools_app.models import PermissionRule
 
-from .agents import CALLS, MODELS
-from .answering import Desk, last_text
 from .conftest import MakeRoom, Room, status_of
 
 ASK = "say: Now.\ncall tool whose {}\nsay: It ran for {result}."

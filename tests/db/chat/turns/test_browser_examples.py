@@ -11,13 +11,13 @@ from chat.models import Attachment
 from chat.think import Think, Tool
 from chat.tools.browser import create_browser_tools
 from tests.chromium import require_chromium
+from tests.db.chat.turns.agents.everyday import MODELS
 from tests.unit.tools_app.browser.conftest import LOOPBACK, Site, serving
 from thinkproject.kernel.aio import db
 from tools_app.browser import starting
 from tools_app.browser.pool import pool
 from tools_app.browser.spec import PORT_FILE
 
-from .agents import MODELS
 from .conftest import MakeRoom
 from .working import call, offered, outputs
 

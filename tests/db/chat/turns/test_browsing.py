@@ -12,6 +12,7 @@ from chat.tools.browser import create_browser_tools
 from fibers.context import current_fiber
 from fibers.testing import die
 from tests.chromium import require_chromium
+from tests.db.chat.turns.agents.everyday import MODELS
 from tests.unit.tools_app.browser.conftest import LOOPBACK, Site, serving
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.object_storage import object_storage
@@ -19,7 +20,6 @@ from tools_app.browser.pool import pool
 from tools_app.sandbox.contract import RunResult, Script
 from tools_app.sandbox.deno import DenoSandbox
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room
 
 

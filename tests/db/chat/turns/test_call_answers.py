@@ -20,12 +20,12 @@ from fibers.models import Fiber
 from fibers.testing import run_until_idle
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages.services import append_messages
+from tests.db.chat.turns.agents.answering import GATE, Desk, desk, last_text, on_record, turns_of
+from tests.db.chat.turns.agents.everyday import CALLS, SEEN
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import fingerprint
 from tools_app.models import ApprovalEvent, ToolCallRecord
 
-from .agents import CALLS, SEEN
-from .answering import GATE, Desk, desk, last_text, on_record, turns_of
 from .conftest import Room, status_of
 
 __all__ = ["desk"]  # a fixture

@@ -22,13 +22,7 @@ from chat.think import (
 from chat.turns.tools.caller_calls import CallerTools, ExtraTools
 from chat.turns.tools.caller_tools import CallerRequest
 from fibers.models import Fiber
-from thinkproject.kernel.aio import db
-from tools_app.calls import answers
-from tools_app.core.tool_calls import ToolCall
-from tools_app.errors import SchemaInvalid, ToolDeclarationInvalid, ToolError
-from tools_app.models import ToolCallRecord
-
-from .calling import (
+from tests.db.chat.turns.agents.calling import (
     FETCH,
     LOCATE,
     NOTED,
@@ -41,8 +35,14 @@ from .calling import (
     part_of,
     said,
 )
+from tests.db.chat.turns.agents.gated import until
+from thinkproject.kernel.aio import db
+from tools_app.calls import answers
+from tools_app.core.tool_calls import ToolCall
+from tools_app.errors import SchemaInvalid, ToolDeclarationInvalid, ToolError
+from tools_app.models import ToolCallRecord
+
 from .conftest import MakeRoom
-from .gated import until
 
 __all__ = ["no_rules"]  # a fixture
 

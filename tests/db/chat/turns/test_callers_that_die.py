@@ -15,9 +15,7 @@ from chat.turns.tools.caller_calls import CallerTools, serve_calls
 from fibers.execution import recovery
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
-from thinkproject.kernel.aio import db
-
-from .calling import (
+from tests.db.chat.turns.agents.calling import (
     FETCH,
     NOTED,
     RULES,
@@ -27,6 +25,8 @@ from .calling import (
     said,
     words,
 )
+from thinkproject.kernel.aio import db
+
 from .conftest import MakeRoom, status_of, text_of
 
 __all__ = ["no_rules"]  # a fixture

@@ -11,12 +11,12 @@ from chat.instance.instance import started_agent
 from fibers.errors import ScheduleInvalid
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.chatless import HEARD, PinBoard, PinHelper
+from tests.db.chat.turns.agents.fibering import rows
+from tests.db.chat.turns.agents.planning import run_due
 from thinkproject.kernel.aio import db
 
-from .chatless import HEARD, PinBoard, PinHelper
 from .conftest import MakeRoom, Room
-from .fibering import rows
-from .planning import run_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from chat.think import Think, Tool, ToolContext, action, tool
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS
+from tests.db.chat.turns.agents.guarded_agents import MAIL, Guarded
 from thinkproject.kernel.jsonvalue import JSONObject
 
-from .agents import CALLS, MODELS
 from .conftest import MakeRoom
-from .guarded_agents import MAIL, Guarded
 from .working import call, one_after_another, parts_of_calls
 
 
@@ -91,7 +91,7 @@ async def test_the_guard_asks_about_no_call_that_would_fail(
     make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch, made: str, words: str
 ) -> None:
     monkeypatch.setitem(MAIL, "offer", "A good offer.")
-    monkeypatch.setattr("tests.db.chat.turns.guarded_agents.SERVERS", ["http://127.0.0.1:9"])
+    monkeypatch.setattr("tests.db.chat.turns.agents.guarded_agents.SERVERS", ["http://127.0.0.1:9"])
     desk = Guarded(make_room("guarded-clerk"))
     await desk.room.handle.workspace.write_file("/a.txt", "text")
     await desk.room.handle.workspace.mkdir("/d")

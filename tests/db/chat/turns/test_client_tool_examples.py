@@ -11,13 +11,13 @@ import pytest
 from chat.reads.snapshots import current_transcript
 from chat.testing import worker
 from chat.think import ChatResponse, Think, TurnConfig, TurnContext, tool
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.everyday import MODELS, SEEN
+from tests.db.chat.turns.agents.gated import GATES, gate, reached
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
-from .agents import MODELS, SEEN
-from .answering import Desk
 from .conftest import MakeRoom, status_of, text_of
-from .gated import GATES, gate, reached
 
 TIME_ZONE = {"name": "getUserTimezone", "description": "Get the user's timezone from their browser", "parameters": {}}
 CLIPBOARD = {"name": "getClipboard", "description": "Read text from the user's clipboard", "parameters": {}}

@@ -21,15 +21,15 @@ from fibers.models import Fiber
 from fibers.process.runs import registry as runs
 from fibers.services import answer_wait
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.answering import on_record
+from tests.db.chat.turns.agents.coding import GATE, Code, Says, code, sandbox_closes, script
+from tests.db.chat.turns.agents.gated import until
 from thinkproject.kernel.aio import db
 from tools_app.core.tool_calls import OPEN
 from tools_app.errors import EditInvalid
 from tools_app.models import Execution, ToolCallRecord
 
-from .answering import on_record
-from .coding import GATE, Code, Says, code, sandbox_closes, script
 from .conftest import MakeRoom, status_of, text_of
-from .gated import until
 
 __all__ = ["code", "sandbox_closes"]  # fixtures
 

@@ -11,12 +11,12 @@ from chat.models import AgentInstance, Attachment
 from chat.operations.removal import delete_instance
 from chat.think import Allow, Block, Substitute
 from sessions_app.core.messages.shapes import OURS
+from tests.db.chat.turns.agents.coding import NOTED, Code, Says, listening, sandbox_closes
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 from tools_app.models import ActionRecord, Execution, StoredWorkspace, ToolCallRecord
 
-from .coding import NOTED, Code, Says, listening, sandbox_closes
 from .conftest import MakeRoom, status_of, text_of
 
 __all__ = ["sandbox_closes"]  # a fixture

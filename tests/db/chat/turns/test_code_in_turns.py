@@ -9,10 +9,10 @@ from chat.llm.scripted import ScriptedModel
 from chat.think import Think, Tool, ToolContext, tool
 from fibers.process.runs import registry as runs
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.everyday import MODELS
 from tools_app.code_tool.tool import create_execute_tool
 from tools_app.sandbox.deno import DenoSandbox
 
-from .agents import MODELS
 from .conftest import MakeRoom, status_of, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)

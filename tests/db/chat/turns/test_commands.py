@@ -10,10 +10,10 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import Delivery
 from chat.think import Permission, Think, Tool
 from chat.turns.admission.intake import Program, Regenerate
+from tests.db.chat.turns.agents.answering import Desk, on_record, turns_of
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.jsonvalue import dump
 
-from .agents import MODELS
-from .answering import Desk, on_record, turns_of
 from .call_lines import call_line
 from .conftest import MakeRoom, Room, status_of
 from .undo_requests import asked

@@ -22,10 +22,10 @@ from sessions_app.compactions.services import CompactionView, compactions, undo_
 from sessions_app.messages import selectors
 from sessions_app.messages.usage import set_budget
 from sessions_app.models import Compaction, Message, Session
+from tests.db.chat.turns.agents.compact_agents import SUMMARIES, ByModel, HighThreshold
+from tests.db.chat.turns.agents.everyday import CALLS, SEEN
 from thinkproject.kernel.aio import db
 
-from .agents import CALLS, SEEN
-from .compact_agents import SUMMARIES, ByModel, HighThreshold
 from .conftest import MakeRoom, Room
 from .notifications import listen, notification_of
 

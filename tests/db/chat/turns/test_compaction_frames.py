@@ -17,10 +17,10 @@ from chat.turns.state.compaction_queue import request_compaction
 from fibers.testing import run_until_idle
 from sessions_app.compactions.services import compactions
 from tests.db.chat.sockets import connection, cookie_of, frames_until
+from tests.db.chat.turns.agents.compact_agents import ByModel
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 
-from .compact_agents import ByModel
 from .conftest import MakeRoom, Room
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -19,10 +19,10 @@ from fibers.testing import run_until_idle
 from sessions_app.compactions.services import compactions as compactions_of
 from sessions_app.core.messages.shapes import Message, Part
 from sessions_app.models import Session
+from tests.db.chat.turns.agents.everyday import Plain
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
-from .agents import Plain
 from .conftest import MakeRoom, Room, status_of
 from .overflows import OVERFLOWS, compactions, limits, session_of, talked, text
 from .slips import NEUTRAL, sentences

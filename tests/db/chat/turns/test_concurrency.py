@@ -14,10 +14,10 @@ from chat.turns.admission.intake import Edit, Regenerate, Submit
 from chat.turns.admission.stop import clear_instance
 from fibers.models import Fiber
 from fibers.testing import make_due, run_until_idle
+from tests.db.chat.turns.agents.gated import asked, gate, reached, statuses, until
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room, status_of, text_of
-from .gated import asked, gate, reached, statuses, until
 
 
 def message(text: str, message_id: str = "") -> Any:

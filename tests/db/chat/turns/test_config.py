@@ -13,9 +13,9 @@ from chat.instance.instance import make_agent
 from chat.instances import config
 from chat.instances.config import load_config, save_config
 from chat.models import AgentInstance
+from tests.db.chat.turns.agents.everyday import SEEN, Tone
 from thinkproject.kernel.aio import db
 
-from .agents import SEEN, Tone
 from .conftest import MakeRoom, status_of
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,12 +15,12 @@ from chat.think import SessionSetup, StoredSearch, StoredSkills, Think, TurnConf
 from sessions_app.context.diffs import session_diff
 from sessions_app.errors import BlockExists, BlockNotWritable, SessionError
 from sessions_app.models import ContextChange, Message
+from tests.db.chat.turns.agents.everyday import MODELS, SEEN
+from tests.db.chat.turns.agents.hook_agents import HOOKS, no_hooks, seen
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
-from .agents import MODELS, SEEN
 from .conftest import MakeRoom, Room, status_of
-from .hook_agents import HOOKS, no_hooks, seen
 
 __all__ = ["no_hooks"]  # a fixture
 

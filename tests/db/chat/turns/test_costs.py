@@ -19,9 +19,9 @@ from fibers.testing import crash_after, run_until_idle
 from sessions_app.errors import BudgetInvalid
 from sessions_app.messages.usage import SessionUsage, add_usage, set_budget
 from sessions_app.models import Session
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of
 from .recovering import mortal
 

@@ -10,12 +10,12 @@ from chat.think import Think, Tool, ToolContext, tool
 from fibers.context import current_fiber
 from fibers.testing import die
 from sessions_app.core.messages import call_texts
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.gated import until
 from thinkproject.kernel.aio import db
 from tools_app.models import ToolCallRecord
 
-from .agents import MODELS
 from .conftest import MakeRoom, status_of, text_of
-from .gated import until
 
 RUNS: list[tuple[str, int]] = []
 """Key and attempt of each time that a tool began."""

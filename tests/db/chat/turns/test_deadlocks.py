@@ -25,8 +25,8 @@ from fibers.execution import recovery
 from fibers.models import Fiber
 from fibers.testing import expire_lease, worker
 from sessions_app.core.messages.shapes import NewMessage
+from tests.db.chat.turns.agents import gated  # noqa: F401 - serves the agent named below
 
-from . import gated  # noqa: F401 - serves the agent named below
 from .conftest import MakeRoom, Room
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,11 +7,11 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.think import StepConfig, ToolOutcome, TurnConfig
 from fibers.testing import crash_after
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.everyday import SEEN
+from tests.db.chat.turns.agents.hook_agents import HOOKS, no_hooks
 
-from .agents import SEEN
-from .answering import Desk
 from .conftest import MakeRoom, Room, status_of
-from .hook_agents import HOOKS, no_hooks
 
 __all__ = ["no_hooks"]  # a fixture
 

@@ -14,9 +14,9 @@ from chat.tools.durable import (
     wait_for_tool_result,
 )
 from fibers.models import Fiber
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS
 from .conftest import MakeRoom
 from .working import call, offered
 

@@ -15,10 +15,10 @@ from chat.turns.admission.stop import cancel_turn
 from fibers.models import Fiber, ServedFunction
 from fibers.queue import presence
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.durable_desk import serving
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room
-from .durable_desk import serving
 from .working import call
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -22,13 +22,13 @@ from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
 from fibers.services import cancel_fiber, start_fiber
 from fibers.testing import crash_after, run_until_idle
+from tests.db.chat.turns.agents.durable_desk import DONE, TENANTS, photo, print_out, search, serving
+from tests.db.chat.turns.agents.gated import until
 from thinkproject.kernel.aio import db
 from tools_app.errors import ToolDeclarationInvalid, ToolError, ToolTimeout
 from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, status_of
-from .durable_desk import DONE, TENANTS, photo, print_out, search, serving
-from .gated import until
 from .working import call
 
 pytestmark = pytest.mark.django_db(transaction=True)

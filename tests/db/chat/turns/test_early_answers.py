@@ -10,11 +10,10 @@ from chat.llm.scripted import ScriptedModel
 from chat.streams.reader import read
 from chat.turns.admission.tool_answers import has_pending_interaction
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.answering import GATE, Desk, desk, last_text, turns_of
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS
 from thinkproject.kernel.aio import db
 from tools_app.calls import services
-
-from .agents import CALLS, MODELS
-from .answering import GATE, Desk, desk, last_text, turns_of
 
 __all__ = ["desk"]  # a fixture
 

@@ -10,14 +10,14 @@ from chat.errors import CallDecided
 from chat.turns.admission.continuation import Replied, reply_to_call
 from chat.turns.admission.tool_answers import Reply
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.answering import GATE, Desk, desk, on_record
+from tests.db.chat.turns.agents.everyday import CALLS
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONValue
 from tools_app.calls.services import Actor
 from tools_app.errors import EditInvalid
 from tools_app.models import ToolCallRecord
 
-from .agents import CALLS
-from .answering import GATE, Desk, desk, on_record
 from .conftest import text_of
 
 __all__ = ["desk"]  # a fixture

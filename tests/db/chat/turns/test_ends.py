@@ -21,12 +21,12 @@ from fibers.models import Fiber
 from fibers.process.runs import registry
 from fibers.services import cancel_fiber, requeue_fiber
 from fibers.testing import claim_for_test, crash_after, expire_lease, make_due, run_until_idle
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.hook_agents import HOOKS, no_hooks
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import byte_size, load
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
-from .hook_agents import HOOKS, no_hooks
 from .recovering import mortal
 
 __all__ = ["no_hooks"]  # a fixture

@@ -21,10 +21,10 @@ from fibers.models.schedules import Schedule
 from fibers.schedules.services import run_now
 from fibers.testing import run_until_idle
 from sessions_app.models import Message, Session
+from tests.db.chat.turns.agents.fibering import SCRIPTS, Busy
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room
-from .fibering import SCRIPTS, Busy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

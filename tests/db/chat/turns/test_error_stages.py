@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from chat.think import RecoveryDecision
 from fibers.testing import crash_after
 from tests.db.chat.sockets import connection, cookie_of, frames_until
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.hook_agents import HOOKS, seen
 
-from .agents import MODELS
 from .conftest import Room, status_of
-from .hook_agents import HOOKS, seen
 from .recovering import mortal
 
 

@@ -13,11 +13,11 @@ from chat.llm.scripted import ScriptedModel
 from chat.think import SessionSetup, Think
 from fibers.execution.runner import run_fiber
 from fibers.testing import recover_crashed, run_until_idle
+from tests.db.chat.turns.agents.everyday import MODELS, PROMPTS
+from tests.db.chat.turns.agents.extending import MATH
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS, PROMPTS
 from .conftest import MakeRoom, Room
-from .extending import MATH
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("shared_sandbox_closes")]
 

@@ -8,12 +8,12 @@ import pytest
 from chat.instances.rows import find_instance
 from chat.operations.removal import delete_instance
 from chat.think import TurnConfig, TurnContext
+from tests.db.chat.turns.agents.everyday import SEEN
+from tests.db.chat.turns.agents.extending import Extended, Given, no_extensions
 from thinkproject.kernel.aio import db
 from tools_app.models.extensions import ExtensionCall
 
-from .agents import SEEN
 from .conftest import MakeRoom, Room
-from .extending import Extended, Given, no_extensions
 
 __all__ = ["no_extensions"]  # a fixture
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from chat.think import Tool, tool
+from tests.db.chat.turns.agents.extending import MATH, MATH_MANIFEST, Extended, no_extensions
 
 from .conftest import MakeRoom
-from .extending import MATH, MATH_MANIFEST, Extended, no_extensions
 from .working import call, parts_of_calls
 
 __all__ = ["no_extensions"]  # a fixture

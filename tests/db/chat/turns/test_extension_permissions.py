@@ -12,6 +12,7 @@ from aiohttp.test_utils import TestServer
 from chat.agent.think import Think
 from chat.instance.instance import started_agent
 from chat.user_code.extension_services import AgentServices
+from tests.db.chat.turns.agents import extending  # noqa: F401 - serves the agents
 from tests.unit.tools_app.sandbox.probes import PROBES, SECRET
 from thinkproject.kernel.aio import db
 from tools_app.core.origins import Origin
@@ -24,7 +25,6 @@ from tools_app.extensions.runs import run_tool
 from tools_app.extensions.services import Holder, ban_source, grant, set_enabled
 from tools_app.models.extensions import Extension, ExtensionCall, ExtensionLevel
 
-from . import extending  # noqa: F401 - serves the agents
 from .conftest import MakeRoom, Room
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("shared_sandbox_closes")]

@@ -12,6 +12,8 @@ from chat.instances.notifications import list_group
 from chat.instances.rows import find_instance
 from chat.operations.removal import delete_instance
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.extending import MATH, MATH_MANIFEST, Given, no_extensions
 from thinkproject.kernel.aio import db
 from tools_app.code_tool.tool import shared_sandbox
 from tools_app.core.guard.reach import written_as
@@ -21,9 +23,7 @@ from tools_app.extensions.services import ban_source, hash_of
 from tools_app.models.extensions import Extension, ExtensionCall, ExtensionVersion
 from tools_app.models.guard import Guard
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room
-from .extending import MATH, MATH_MANIFEST, Given, no_extensions
 
 __all__ = ["no_extensions"]  # a fixture
 

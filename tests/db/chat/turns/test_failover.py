@@ -14,9 +14,9 @@ from chat.llm.scripted import ScriptedServer
 from chat.streams.reader import read
 from chat.think import ChosenModel, ChunkContext, ModelChoice, ModelSwitch, StepRecord, Think, Tool
 from fibers.testing import crash_after
+from tests.db.chat.turns.agents.everyday import CALLS, add
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
-from .agents import CALLS, add
 from .conftest import MakeRoom, Room, status_of, text_of
 
 LIST: dict[str, ModelChoice] = {}

@@ -10,6 +10,8 @@ from chat.instances.rows import find_instance
 from chat.instances.workspaces import InstanceWorkspace
 from chat.llm.scripted import ScriptedModel
 from chat.think import Permission, Think, Tool, tool
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 from tools_app.calls.services import Actor
@@ -17,8 +19,6 @@ from tools_app.core.permissions.rules import RuleAction, RuleLevel
 from tools_app.models import ToolCallRecord
 from tools_app.shell.tool import create_bash_tool
 
-from .agents import MODELS
-from .answering import Desk
 from .conftest import MakeRoom, Room
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("shared_sandbox_closes")]

@@ -18,13 +18,13 @@ from chat.models import AgentInstance, Attachment
 from chat.operations.removal import delete_instance
 from chat.turns.admission.intake import Submit
 from sessions_app.core.messages.shapes import Part
+from tests.db.chat.turns.agents.everyday import MODELS
 from tests.files_people_bring import DOCUMENTS, PICTURES, REFUSED, Brought
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.object_storage import object_storage
 from tools_app.core.files.kinds import kind_name
 from tools_app.documents.converting import View, convert
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of
 
 ENCODINGS = {

@@ -17,17 +17,17 @@ from chat.turns.admission.stop import clear_instance
 from fibers.testing import worker
 from sessions_app.compactions.services import add_compaction
 from sessions_app.core.messages.shapes import Message
+from tests.db.chat.turns.agents.answering import on_record
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.gated import until
+from tests.db.chat.turns.agents.guarded_agents import DONE, MAIL, Guarded, Web, calls, open_web
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from tools_app.core.guard.rules import GuardDecision
 from tools_app.core.origins import Origin
 from tools_app.core.tool_calls import details_in
 
-from .agents import MODELS
-from .answering import on_record
 from .conftest import MakeRoom, Room, text_of
-from .gated import until
-from .guarded_agents import DONE, MAIL, Guarded, Web, calls, open_web
 from .statement_kinds import kinds
 from .working import call, one_after_another, parts_of_calls
 

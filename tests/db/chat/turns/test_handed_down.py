@@ -27,13 +27,13 @@ from chat.think import (
 from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from fibers.testing import run_until_idle, worker
+from tests.db.chat.turns.agents.delegating import call, instance_of, mail, only_run, runs, turns_of
+from tests.db.chat.turns.agents.everyday import MODELS
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from tools_app.models import ToolCallRecord
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
-from .delegating import call, instance_of, mail, only_run, runs, turns_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DONE: list[str] = []

@@ -31,9 +31,9 @@ from chat.think import (
 )
 from chat.turns.admission.intake import Continue
 from sessions_app.core.messages.shapes import Message
+from tests.db.chat.turns.agents.everyday import MODELS, SEEN
 from thinkproject.kernel.jsonvalue import JSONObject
 
-from .agents import MODELS, SEEN
 from .conftest import MakeRoom, Room, status_of, text_of
 
 logger = logging.getLogger(__name__)

@@ -15,11 +15,11 @@ from chat.turns.admission.intake import ClientArray, Continue, Edit, Regenerate
 from chat.turns.admission.stop import cancel_turn
 from fibers.testing import crash_after
 from sessions_app.core.messages.shapes import Message, NewMessage
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS, SEEN
+from tests.db.chat.turns.agents.hook_agents import no_hooks, order, seen
 from thinkproject.kernel.aio import db
 
-from .agents import CALLS, MODELS, SEEN
 from .conftest import Room, status_of
-from .hook_agents import no_hooks, order, seen
 
 __all__ = ["no_hooks"]  # a fixture
 

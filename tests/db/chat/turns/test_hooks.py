@@ -11,11 +11,11 @@ from chat.streams.reader import read
 from chat.turns.admission.intake import Continue, Submit
 from chat.turns.execution.prompting import Prompt
 from sessions_app.core.messages.shapes import Message, Part
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS, SEEN, Plain
 from tests.sent_notes import without_notes
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
-from .agents import CALLS, MODELS, SEEN, Plain
-from .answering import Desk
 from .conftest import MakeRoom, Room, status_of, text_of
 
 ADD = 'call tool add {"a": 2, "b": 3}\nsay: {result}'

@@ -16,6 +16,9 @@ from chat.turns.admission.tool_answers import Reply
 from chat.turns.tools import providers as tool_providers
 from fibers.testing import run_until_idle, worker
 from sessions_app.core.messages.shapes import Message
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.gated import until
+from tests.db.chat.turns.agents.guarded_agents import DONE, MAIL, NOTES, Guarded, Web, clock, open_web
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.append_only import erasing
 from tools_app.calls.services import Actor
@@ -27,10 +30,7 @@ from tools_app.core.tool import Tool, with_name
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
-from .agents import MODELS
 from .conftest import MakeRoom
-from .gated import until
-from .guarded_agents import DONE, MAIL, NOTES, Guarded, Web, clock, open_web
 from .injections import (
     ATTACHED,
     CODE,

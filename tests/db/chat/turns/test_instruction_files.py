@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 import pytest
 
 from chat.think import Think
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.guarded_agents import DONE, Guarded
 from tools_app.core.guard.rules import GuardDecision
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room
-from .guarded_agents import DONE, Guarded
 from .working import call
 
 pytestmark = pytest.mark.django_db(transaction=True)

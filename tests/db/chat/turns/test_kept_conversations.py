@@ -18,11 +18,11 @@ from sessions_app.errors import SessionError
 from sessions_app.messages import selectors, services
 from sessions_app.messages.kept_paths import KeptPaths
 from sessions_app.testing import text_message
+from tests.db.chat.turns.agents.everyday import MODELS, Plain
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 
-from .agents import MODELS, Plain
 from .conftest import Room, status_of
 from .statement_kinds import kinds
 

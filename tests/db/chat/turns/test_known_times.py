@@ -9,14 +9,14 @@ from django.utils import timezone
 from chat.models import Turn
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.models import Message as MessageRow
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.planning import no_tasks, rows
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.zones import in_zone
 from tools_app.models import ToolCallRecord
 
-from .answering import Desk
 from .conftest import MakeRoom, Room
-from .planning import no_tasks, rows
 
 __all__ = ["no_tasks"]  # a fixture
 

@@ -17,12 +17,12 @@ from chat.turns.admission.stop import cancel_turn
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.shapes import Message, NewMessage
+from tests.db.chat.turns.agents.action_agents import EFFECTS, Clerk, fresh_rules
+from tests.db.chat.turns.agents.answering import Desk, pay
+from tests.db.chat.turns.agents.everyday import CALLS
 from thinkproject.kernel.aio import db
 from tools_app.models import ToolCallRecord
 
-from .action_agents import EFFECTS, Clerk, fresh_rules
-from .agents import CALLS
-from .answering import Desk, pay
 from .conftest import MakeRoom, status_of, text_of
 from .refunds import REFUND, grant, part
 

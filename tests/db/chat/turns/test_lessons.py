@@ -12,10 +12,10 @@ from chat.models import AgentInstance
 from chat.reads.preview import preview
 from chat.think import ModelSettings, Tool, TurnConfig, TurnContext, tool
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.everyday import Plain, add
 from tests.odd_provider import JSON, OddProvider, Reply, odd_provider, refused
 from thinkproject.kernel.aio import db
 
-from .agents import Plain, add
 from .conftest import MakeRoom, status_of
 from .overflows import session_of, talked
 

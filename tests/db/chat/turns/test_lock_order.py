@@ -15,11 +15,11 @@ from chat.turns.admission.intake import Submit
 from chat.turns.admission.tool_answers import Reply
 from fibers.services import hold_fiber
 from sessions_app.core.messages.shapes import NewMessage
+from tests.db.chat.turns.agents import gated  # noqa: F401 - serves the agent named below
+from tests.db.chat.turns.agents.coding import sandbox_closed, script
 from thinkproject.kernel.aio import db
 from tools_app.calls.services import Actor
 
-from . import gated  # noqa: F401 - serves the agent named below
-from .coding import sandbox_closed, script
 from .conftest import MakeRoom, Room
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,12 +9,12 @@ import pytest
 
 from chat.think import Block, StepConfig, Tool, TurnConfig, tool
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.coding import Listening
+from tests.db.chat.turns.agents.everyday import MODELS, SEEN
+from tests.db.chat.turns.agents.hook_agents import HOOKS, Flexible, no_hooks
 from tools_app.core.deferral import CALL, SEARCH
 
-from .agents import MODELS, SEEN
-from .coding import Listening
 from .conftest import MakeRoom, Room, status_of, text_of
-from .hook_agents import HOOKS, Flexible, no_hooks
 
 __all__ = ["no_hooks"]  # a fixture
 

@@ -9,9 +9,9 @@ from chat.streams.reader import read
 from chat.think import ChatOptions, MetadataContext, Think, Tool, ToolContext, tool
 from fibers.context import current_fiber
 from fibers.testing import die
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of
 from .slips import NEUTRAL, sentences
 

@@ -19,10 +19,10 @@ from chat.turns.admission.stop import cancel_turn
 from chat.turns.state.status import TurnStatus
 from fibers.testing import run_until_idle
 from sessions_app.models import Message
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS, SEEN
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
-from .agents import CALLS, MODELS, SEEN
 from .conftest import MakeRoom, Room, status_of, text_of
 from .large_results import Large
 

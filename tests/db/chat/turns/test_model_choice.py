@@ -13,10 +13,10 @@ from chat.models import AgentInstance
 from chat.reads.preview import preview
 from chat.think import ChosenModel, ModelSettings, StepConfig, StepContext, Think, Tool, TurnConfig, TurnContext
 from fibers.testing import crash_after, run_until_idle
+from tests.db.chat.turns.agents.everyday import add
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject
 
-from .agents import add
 from .conftest import MakeRoom, Room
 
 ANSWERS: dict[str, Any] = {}

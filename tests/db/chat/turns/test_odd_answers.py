@@ -42,7 +42,7 @@ class Oddity(Think):
 
 @pytest.fixture(autouse=True)
 def _tried_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How long it is waited is tested by `tests/unit/kernel/test_retry.py`, and that it is by `tests/unit/chat/llm`."""
+    """`tests/unit/thinkproject/kernel/test_retry.py` tests how long it is waited, `tests/unit/chat/llm` that it is."""
     monkeypatch.setattr(RetryPolicy, "delay_seconds", lambda *_arguments, **_options: 0.0)
 
 

@@ -10,8 +10,8 @@ from chat.think import Think
 from chat.turns.state.status import TurnStatus
 from fibers.testing import worker
 from sessions_app.core.compaction.tokens import length_over_four
+from tests.db.chat.turns.agents.everyday import MODELS
 
-from .agents import MODELS
 from .call_lines import call_line
 from .conftest import MakeRoom
 

@@ -15,15 +15,15 @@ from chat.sub_agents import service as sub_agents
 from chat.think import Think, Tool, ToolContext, tool
 from fibers.queue import leases
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.coding import Code, code, sandbox_closes
+from tests.db.chat.turns.agents.delegating import call, runs
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.outages import is_outage
 from tools_app.core.current_call import current_call
 from tools_app.models import Execution
 
-from .agents import MODELS
-from .coding import Code, code, sandbox_closes
 from .conftest import MakeRoom, status_of, text_of
-from .delegating import call, runs
 
 __all__ = ["code", "sandbox_closes"]  # fixtures
 

@@ -14,11 +14,11 @@ from sessions_app.core.compaction.pruning import CLEARED_TEXT
 from sessions_app.core.messages import shapes
 from sessions_app.messages import services
 from sessions_app.models import Message, Session
+from tests.db.chat.turns.agents.everyday import Plain
 from tests.pictures import PNG
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
-from .agents import Plain
 from .conftest import MakeRoom, Room, status_of
 from .overflows import OVERFLOWS, compactions, limits, talked, text
 

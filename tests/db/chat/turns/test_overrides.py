@@ -22,12 +22,12 @@ from chat.think import (
     UserMessage,
 )
 from fibers.testing import crash_after
+from tests.db.chat.turns.agents.answering import Desk, pay
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS, extra
+from tests.db.chat.turns.agents.hook_agents import HOOKS, no_hooks, seen
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
-from .agents import CALLS, MODELS, extra
-from .answering import Desk, pay
 from .conftest import MakeRoom, Room, status_of, text_of
-from .hook_agents import HOOKS, no_hooks, seen
 from .slips import NEUTRAL, sentences
 
 __all__ = ["no_hooks"]  # a fixture

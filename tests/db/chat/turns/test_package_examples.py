@@ -18,12 +18,12 @@ from chat.tools.browser import create_browser_tools
 from chat.tools.code import create_execute_tool, create_process_tool
 from chat.tools.files import MemoryWorkspace, create_workspace_tools
 from tests.db.chat.sockets import frames_until, opening_sockets
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.extending import MATH, MATH_MANIFEST
 from thinkproject.kernel.aio import db
 from tools_app.core.tool import Tool
 
-from .agents import MODELS
 from .conftest import MakeRoom
-from .extending import MATH, MATH_MANIFEST
 from .working import call, offered, outputs
 
 pytestmark = pytest.mark.django_db(transaction=True)

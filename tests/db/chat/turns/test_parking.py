@@ -25,10 +25,10 @@ from fibers.models import Fiber
 from fibers.process.runs import registry as runs
 from fibers.testing import die, run_until_idle
 from fibers.waits import WaitEnd
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.read_only_admin import moment_text
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
 from .notifications import kinds_until, listen
 

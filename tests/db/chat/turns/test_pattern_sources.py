@@ -11,17 +11,17 @@ from django.db.models.functions import Now
 from chat.access import api_tokens
 from chat.http.mcp.tools import CALLS
 from chat.think import Relaxed, Think, Tool, tool
-from tests.db.chat.programs.flows import answer_of, names, post
-from tests.db.chat.programs.flows import call as request_of
+from tests.db.chat.http.mcp.flows import answer_of, names, post
+from tests.db.chat.http.mcp.flows import call as request_of
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.guarded_agents import DONE, MAIL, Guarded, mail
 from thinkproject.kernel.aio import db
 from tools_app.core.mcp.catalogue import tool_name
 from tools_app.core.mcp.servers import McpServerSpec
 from tools_app.mcp.rows import Place, add_server
 from tools_app.models.mcp import McpServer
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room
-from .guarded_agents import DONE, MAIL, Guarded, mail
 from .working import call, one_after_another
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("shared_sandbox_closes")]

@@ -17,11 +17,10 @@ from chat.people.preferences import change_preferences, instructions_of
 from chat.reads.preview import Preview, preview
 from chat.think import Think
 from tests.db.chat.conftest import ApiClient
+from tests.db.chat.turns.agents.delegating import call, nothing_delegated
+from tests.db.chat.turns.agents.everyday import MODELS
 from tests.db.chat.turns.conftest import Room
 from thinkproject.kernel.aio import db
-
-from .agents import MODELS
-from .delegating import call, nothing_delegated
 
 __all__ = ["nothing_delegated"]  # a fixture
 

@@ -18,8 +18,8 @@ from chat.think import (
 )
 from chat.user_code.checks import check_plugins
 from chat.user_code.plugins import both
+from tests.db.chat.turns.agents.everyday import CALLS
 
-from .agents import CALLS
 from .conftest import MakeRoom, status_of, text_of
 
 ADD = 'call tool add {"a": 2, "b": 3}\nsay: {result}'

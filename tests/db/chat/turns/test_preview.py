@@ -17,12 +17,12 @@ from sessions_app.errors import SessionNotFound
 from sessions_app.messages import selectors
 from sessions_app.models import Session
 from tests.db.chat.access_rows import all_rows
+from tests.db.chat.turns.agents.everyday import SEEN
+from tests.db.chat.turns.agents.hook_agents import HOOKS, no_hooks
 from tests.sent_notes import without_notes
 from thinkproject.kernel.aio import db
 
-from .agents import SEEN
 from .conftest import MakeRoom, Room
-from .hook_agents import HOOKS, no_hooks
 
 __all__ = ["no_hooks"]  # a fixture
 

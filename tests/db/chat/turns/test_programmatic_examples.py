@@ -25,12 +25,12 @@ from fibers.core.states import FiberStatus
 from fibers.execution.worker import Sweeper
 from fibers.models import Schedule, ScheduleRun
 from sessions_app.core.messages.shapes import Message, NewMessage
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.gated import Endless, gate, reached, settled, until
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, load
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room, text_of
-from .gated import Endless, gate, reached, settled, until
 from .methods_support import count_turns, said, texts, user
 from .working import call, outputs
 

@@ -15,15 +15,14 @@ from chat.people.preferences import change_preferences
 from chat.people.project_files import writable_files
 from chat.people.projects import add_project, change_project, move_to_project, remove_project
 from chat.think import Think
+from tests.db.chat.turns.agents.delegating import call, nothing_delegated
+from tests.db.chat.turns.agents.everyday import MODELS
 from tests.db.chat.turns.conftest import Room
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from tools_app.core.guard.reach import written_as
 from tools_app.core.origins import Origin
 from tools_app.models.guard import GuardEvent, GuardEventKind
-
-from .agents import MODELS
-from .delegating import call, nothing_delegated
 
 __all__ = ["nothing_delegated"]  # a fixture
 

@@ -10,10 +10,10 @@ from chat.think import SessionSetup, StoredSkills, Think, Tool, TurnConfig, Turn
 from sessions_app.context.history import ContextActor
 from sessions_app.core.context.prompt_head import CHANGED_TEXT
 from sessions_app.models import Message, Session
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of
 
 

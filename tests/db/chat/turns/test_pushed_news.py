@@ -9,11 +9,11 @@ from django.db.models import F
 from chat.models import NoticeChoices, PushDevice, Turn
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.answering import Desk, desk
+from tests.db.chat.turns.agents.planning import QUICK, no_tasks, run_due
 from thinkproject.kernel.aio import db
 
-from .answering import Desk, desk
 from .conftest import MakeRoom, Room
-from .planning import QUICK, no_tasks, run_due
 
 __all__ = ["desk", "no_tasks"]  # fixtures
 

@@ -11,10 +11,10 @@ from chat.llm.scripted import ScriptedModel
 from chat.people.preferences import change_preferences
 from chat.turns.admission.intake import ClientArray
 from fibers.execution.runner import run_fiber
+from tests.db.chat.turns.agents.everyday import MODELS
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS
 from .conftest import Room
 from .statement_kinds import ANSWERED, ASKED, kinds
 

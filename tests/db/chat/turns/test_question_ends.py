@@ -6,9 +6,8 @@ from chat.models import AgentInstance
 from chat.operations.removal import delete_instance
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.answering import Desk, desk
 from thinkproject.kernel.aio import db
-
-from .answering import Desk, desk
 
 __all__ = ["desk"]  # a fixture
 

@@ -14,10 +14,10 @@ from chat.think import RetryPolicy, Think
 from fibers.execution.runner import run_fiber
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.fibering import GIVEN, Busy, dies, nothing_scripted, rows, scripted
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room
-from .fibering import GIVEN, Busy, dies, nothing_scripted, rows, scripted
 
 __all__ = ["nothing_scripted"]  # a fixture
 

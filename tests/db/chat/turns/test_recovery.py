@@ -22,11 +22,11 @@ from chat.turns.state.status import TurnStatus
 from fibers.execution import recovery
 from fibers.testing import claim_for_test, crash_after, expire_lease, run_until_idle
 from sessions_app.core.messages.shapes import Message
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS, SEEN
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, load
 from tools_app.models import ToolCallRecord
 
-from .agents import CALLS, MODELS, SEEN
 from .conftest import MakeRoom, status_of, text_of
 from .recovering import Mortal, mortal
 

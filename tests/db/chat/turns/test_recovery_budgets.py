@@ -18,9 +18,9 @@ from chat.turns.execution.recovery import budget_of_turn
 from fibers import services
 from fibers.core.budget import RecoveryBudget
 from fibers.testing import claim_for_test, crash_after, expire_lease, run_until_idle
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS, add
 from thinkproject.kernel.aio import db
 
-from .agents import CALLS, MODELS, add
 from .conftest import MakeRoom, status_of, text_of
 from .recovering import mortal
 

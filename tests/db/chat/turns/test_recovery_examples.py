@@ -19,12 +19,12 @@ from chat.testing import worker
 from chat.think import RecoveryContext, RecoveryDecision, Think, Tool, TurnContext, client_tool
 from fibers.context import stash
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.everyday import MODELS, SEEN
+from tests.db.chat.turns.agents.gated import until
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS, SEEN
-from .answering import Desk
 from .conftest import MakeRoom, Room, status_of, text_of
-from .gated import until
 from .recovering import mortal
 
 logger = logging.getLogger(__name__)

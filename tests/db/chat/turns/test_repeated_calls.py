@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from chat.think import Think, Tool, tool
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS, add
 
-from .agents import CALLS, MODELS, add
-from .answering import Desk
 from .conftest import MakeRoom, status_of, text_of
 
 ADD = 'call tool add {"a": 1, "b": 1} id=%s\nsay: on.\n'

@@ -10,11 +10,11 @@ from chat.testing import worker
 from chat.think import Think, Tool, tool
 from chat.turns.state.status import TurnStatus
 from sessions_app.core.compaction.tokens import length_over_four
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.gated import until
 
-from .agents import MODELS
 from .call_lines import call_line
 from .conftest import MakeRoom
-from .gated import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

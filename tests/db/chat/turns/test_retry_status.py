@@ -13,11 +13,11 @@ from chat.models import Turn
 from chat.reads.transcripts import turn_view
 from chat.streams.reader import read
 from chat.testing import worker
+from tests.db.chat.turns.agents.gated import until
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
 
 from .conftest import MakeRoom, Room, status_of
-from .gated import until
 
 
 async def statuses(turn_id: str) -> list[Any]:

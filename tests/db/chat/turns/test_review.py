@@ -12,10 +12,10 @@ from chat.models import KeptChange, Turn
 from chat.runtime.review import ReviewChoice
 from chat.think import Think
 from tests.db.chat.conftest import ApiClient
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 from tools_app.errors import FileConflict
 
-from .agents import MODELS
 from .call_lines import call_line
 from .conftest import MakeRoom, Room
 from .undo_requests import asked, instance_id, redo, undo

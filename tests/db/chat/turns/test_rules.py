@@ -17,6 +17,8 @@ from chat.models import AgentInstance
 from chat.think import Permission, Think, Tool, action, client_tool, tool
 from chat.turns.admission.tool_answers import reply_of
 from chat.turns.guarding.turn_rules import rule_set
+from tests.db.chat.turns.agents.answering import Desk, last_text, turns_of
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 from tools_app.calls.services import Actor
@@ -25,8 +27,6 @@ from tools_app.errors import EditInvalid
 from tools_app.models import ApprovalEvent, PermissionRule, ToolCallRecord
 from tools_app.question_tool import ask_user
 
-from .agents import MODELS
-from .answering import Desk, last_text, turns_of
 from .conftest import MakeRoom, Room
 
 pytestmark = pytest.mark.django_db(transaction=True)

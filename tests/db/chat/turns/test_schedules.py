@@ -28,13 +28,13 @@ from fibers.models.schedules import Schedule, ScheduleRun
 from fibers.schedules import services
 from fibers.services import expire_wait
 from fibers.testing import die, run_until_idle, worker
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.planning import QUICK, RAN, SPOKEN, Planner, no_tasks, rows, run_due
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.retry import RetryPolicy
 from tools_app.models import ToolCallRecord
 
-from .answering import Desk
 from .conftest import MakeRoom, Room, text_of
-from .planning import QUICK, RAN, SPOKEN, Planner, no_tasks, rows, run_due
 
 __all__ = ["no_tasks"]  # a fixture
 

@@ -23,11 +23,11 @@ from fibers.schedules import services
 from fibers.schedules.firing import prune_ended
 from fibers.selectors import without_function
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.planning import RAN, Planner, no_tasks, rows, run_due
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS
 from .conftest import Room
-from .planning import RAN, Planner, no_tasks, rows, run_due
 
 __all__ = ["no_tasks"]  # a fixture
 

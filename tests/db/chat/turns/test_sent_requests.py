@@ -7,11 +7,11 @@ from chat.reads.provider_requests import ProviderRequest, provider_requests
 from chat.turns.state.sent_requests import sent_before
 from fibers.models import FiberStep
 from fibers.testing import crash_after
+from tests.db.chat.turns.agents.answering import Banker
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import dump
 
-from .answering import Banker
 from .conftest import MakeRoom, Room
 
 pytestmark = pytest.mark.django_db(transaction=True)

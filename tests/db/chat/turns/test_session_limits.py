@@ -20,11 +20,11 @@ from sessions_app.core.messages import shapes
 from sessions_app.core.messages.oversized import ROW_MAX_BYTES
 from sessions_app.messages.services import freeze_prompt
 from sessions_app.models import Message, Session
+from tests.db.chat.turns.agents.everyday import MODELS, PROMPTS, SEEN
 from tests.sent_notes import without_notes
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import byte_size
 
-from .agents import MODELS, PROMPTS, SEEN
 from .conftest import MakeRoom, Room, status_of, text_of
 from .large_results import Large
 

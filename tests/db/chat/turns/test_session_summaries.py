@@ -18,9 +18,9 @@ from sessions_app.compactions.summaries import SummaryView, find_summary, write_
 from sessions_app.messages import services
 from sessions_app.messages.usage import set_budget
 from sessions_app.models import Session
+from tests.db.chat.turns.agents.everyday import Summarised
 from thinkproject.kernel.aio import db
 
-from .agents import Summarised
 from .conftest import MakeRoom, Room, status_of
 from .small_model import SmallModel
 

@@ -14,10 +14,10 @@ from chat.turns.admission.stop import clear_instance
 from fibers.testing import run_until_idle
 from sessions_app.errors import SessionNotFound
 from sessions_app.models import Message, Session
+from tests.db.chat.turns.agents.gated import gate, reached
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room, status_of
-from .gated import gate, reached
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

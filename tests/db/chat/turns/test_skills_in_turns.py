@@ -9,11 +9,11 @@ from chat.instance.instance import make_agent
 from chat.llm.scripted import ScriptedModel
 from chat.think import Think
 from chat.tools.skills import SkillsInCode, WorkspaceSkills
+from tests.db.chat.turns.agents.everyday import MODELS
 from tools_app.code_tool.tool import shared_sandbox
 from tools_app.core.guard.reach import written_as
 from tools_app.core.origins import Origin
 
-from .agents import MODELS
 from .conftest import MakeRoom, status_of, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,9 +11,9 @@ from chat.agent.contracts import ANSWERS
 from chat.core.loop.hooks import TurnConfig
 from chat.streams.reader import read
 from chat.think import Think
+from tests.db.chat.turns.agents.everyday import MODELS, Plain
 from tools_app.core.tool import tool
 
-from .agents import MODELS, Plain
 from .conftest import MakeRoom, status_of, text_of
 from .slips import NEUTRAL, sentences
 

@@ -15,11 +15,11 @@ from chat.models import AgentInstance
 from chat.reads.preview import preview
 from chat.think import Think, Tool, tool
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.everyday import MODELS
 from tests.house.repository import ROOT
 from tests.unit.chat.llm.conftest import local_base_url
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS
 from .conftest import MakeRoom, status_of, text_of
 
 __all__ = ["local_base_url"]  # a fixture

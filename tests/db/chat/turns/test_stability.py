@@ -5,12 +5,12 @@ import pytest
 from chat.agent.values.turns import SavedTurn, Submission
 from chat.models import AgentInstance
 from chat.testing import worker
+from tests.db.chat.turns.agents.gated import Quiet, gate, reached
 from thinkproject.kernel.aio import db
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, status_of
-from .gated import Quiet, gate, reached
 from .methods_support import texts
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from chat.testing import worker
 from chat.think import LanguageModel, RecoveryContext, RecoveryDecision, Think, Tool, TurnConfig, TurnContext
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS, add
 
-from .agents import CALLS, MODELS, add
 from .conftest import MakeRoom, status_of, text_of
 
 SEEN: list[RecoveryContext] = []

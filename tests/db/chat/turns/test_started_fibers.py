@@ -19,10 +19,10 @@ from fibers.execution.recovery import sweep
 from fibers.models import Fiber
 from fibers.services import start_fiber
 from fibers.testing import run_until_idle, worker
+from tests.db.chat.turns.agents.fibering import GIVEN, dies, kill_here, nothing_scripted, pk_of, rows, scripted
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room
-from .fibering import GIVEN, dies, kill_here, nothing_scripted, pk_of, rows, scripted
 
 __all__ = ["nothing_scripted"]  # a fixture
 

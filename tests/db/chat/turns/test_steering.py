@@ -11,12 +11,12 @@ from fibers.context import FiberContext
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.core.messages.steered import steered_in
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.gated import until
+from tests.db.chat.turns.agents.steering import WORK, at_work, says, story, turns_in_order, working
 from thinkproject.kernel.aio import db
 
-from .answering import Desk
 from .conftest import MakeRoom, status_of
-from .gated import until
-from .steering import WORK, at_work, says, story, turns_in_order, working
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -18,11 +18,11 @@ from fibers.context import FiberContext
 from fibers.models import Fiber
 from fibers.testing import die, run_until_idle
 from sessions_app.core.messages.steered import steered_in
+from tests.db.chat.turns.agents.gated import until
+from tests.db.chat.turns.agents.steering import Worker, says, turns_in_order
 from thinkproject.kernel.aio import db
 
 from .conftest import MakeRoom, Room
-from .gated import until
-from .steering import Worker, says, turns_in_order
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,10 +8,10 @@ import pytest
 from chat.core.loop.step_limit import STEP_LIMIT, STEP_LIMIT_TEXT, STOP_CONDITION
 from chat.reads.transcripts import turn_page
 from chat.think import StepRecord, Think, Tool, TurnConfig, TurnContext
+from tests.db.chat.turns.agents.answering import Desk, pay, turns_of
+from tests.db.chat.turns.agents.everyday import CALLS, MODELS, SEEN, add
 from thinkproject.kernel.aio import db
 
-from .agents import CALLS, MODELS, SEEN, add
-from .answering import Desk, pay, turns_of
 from .conftest import MakeRoom, Room, status_of, text_of
 
 ADDS = 'call tool add {"a": 1, "b": 1}\nsay: on.\n'

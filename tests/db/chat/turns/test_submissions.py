@@ -19,12 +19,12 @@ from fibers.execution import recovery
 from fibers.models import Fiber
 from fibers.testing import crash_after, run_until_idle
 from sessions_app.errors import MessageInvalid, MessageNotFound
+from tests.db.chat.turns.agents.gated import INSIDE, Quiet, asked, gate, reached, statuses
 from thinkproject.kernel.aio import db
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import ToolCallRecord
 
 from .conftest import MakeRoom, Room, text_of
-from .gated import INSIDE, Quiet, asked, gate, reached, statuses
 from .methods_support import count_turns, said, texts, user
 
 # --- add_messages ----------------------------------------------------------------------------------------------------

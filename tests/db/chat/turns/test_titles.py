@@ -16,9 +16,9 @@ from fibers.models import Fiber
 from fibers.testing import run_until_idle
 from sessions_app.messages.usage import set_budget
 from sessions_app.models import Session
+from tests.db.chat.turns.agents.everyday import Titled
 from thinkproject.kernel.aio import db
 
-from .agents import Titled
 from .conftest import MakeRoom, Room, status_of
 from .small_model import SmallModel
 

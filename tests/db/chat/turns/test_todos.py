@@ -11,12 +11,12 @@ from chat.think import Think, Tool
 from chat.tools.todo import todo_tools
 from chat.turns.execution.code.code_tool import code_tool
 from sessions_app.messages.services import select_leaf
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
 from tools_app.core.toolset import Toolset
 from tools_app.question_tool import ask_user
 
-from .agents import MODELS
 from .call_lines import call_line
 from .conftest import MakeRoom, Room
 from .undo_requests import asked, instance_id, redo, undo

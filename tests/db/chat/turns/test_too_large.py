@@ -13,10 +13,10 @@ from chat.turns.admission.intake import Submit
 from fibers.testing import run_until_idle
 from sessions_app.core.messages import shapes
 from sessions_app.core.messages.truncation import FORMER
+from tests.db.chat.turns.agents.everyday import Plain
 from tests.odd_provider import JSON, OddProvider, Reply, odd_provider, refused
 from thinkproject.kernel.jsonvalue import dump
 
-from .agents import Plain
 from .conftest import MakeRoom, Room, status_of
 
 LARGE = "The beginning. " + "word " * 12_000 + "The end."

@@ -26,13 +26,13 @@ from chat.think import (
 from fibers.context import current_fiber
 from fibers.testing import die
 from sessions_app.core.messages.shapes import OURS
+from tests.db.chat.turns.agents.answering import Desk, on_record
+from tests.db.chat.turns.agents.everyday import MODELS
 from tests.pictures import PNG
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.object_storage import object_storage
 from tools_app.models import ToolCallRecord
 
-from .agents import MODELS
-from .answering import Desk, on_record
 from .conftest import MakeRoom, Room, status_of, text_of
 
 PDF = b"%PDF-1.7 a plan"

@@ -13,14 +13,14 @@ from fibers.context import current_fiber
 from fibers.testing import die
 from sessions_app.core.messages import call_texts
 from sessions_app.core.messages.shapes import OURS
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.gated import until
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
 from tools_app.models import ToolCallRecord
 
-from .agents import MODELS
-from .answering import Desk
 from .conftest import MakeRoom, Room, status_of, text_of
-from .gated import until
 
 RUNS: list[int] = []
 ENDS: list[asyncio.Event] = []

@@ -26,13 +26,13 @@ from chat.tools.files import create_workspace_tools
 from chat.turns.tools import providers as tool_providers
 from chat.turns.tools.caller_tools import declarations_of
 from chat.turns.tools.providers import ToolRequest, register, unregister
+from tests.db.chat.turns.agents.everyday import MODELS
 from tests.house.repository import ROOT
 from thinkproject.kernel.jsonvalue import load
 from tools_app.core.source import Source
 from tools_app.core.toolset import ToolSource
 from tools_app.processes.tool import create_process_tool
 
-from .agents import MODELS
 from .conftest import MakeRoom, Room, status_of, text_of
 from .slips import NEUTRAL, sentences
 

@@ -10,11 +10,11 @@ from chat.models import Turn
 from chat.think import Think, Tool, tool
 from chat.turns.state.deletion import delete_turns
 from tests.db.chat.conftest import ApiClient
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 from tools_app.models import FileBackup
 from tools_app.workspace.services import create_workspace, open_workspace
 
-from .agents import MODELS
 from .call_lines import call_line
 from .conftest import MakeRoom, Room, status_of
 

@@ -15,11 +15,11 @@ from chat.testing import worker
 from chat.turns.admission.stop import clear_instance
 from chat.turns.state.status import TurnStatus
 from fibers.testing import run_until_idle
+from tests.db.chat.turns.agents.everyday import MODELS, SEEN
+from tests.db.chat.turns.agents.gated import until
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS, SEEN
 from .conftest import MakeRoom, Room, status_of, text_of
-from .gated import until
 
 FATAL = "code context_length_exceeded"
 FAILS_AFTER_TEXT = f"say: Some text\nerror in stream after 1 {FATAL}"

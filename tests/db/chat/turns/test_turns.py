@@ -12,11 +12,11 @@ from chat.turns.admission.intake import Edit, Regenerate, Submit
 from chat.turns.admission.stop import cancel_turn, clear_instance
 from fibers.testing import run_until_idle
 from sessions_app.core.messages.shapes import Message, NewMessage
+from tests.db.chat.turns.agents.everyday import CALLS, Plain, add
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import load
 from tools_app.models import ToolCallRecord
 
-from .agents import CALLS, Plain, add
 from .conftest import MakeRoom, Room, status_of, text_of
 
 

@@ -18,12 +18,12 @@ from fibers.testing import crash_after, run_until_idle
 from sessions_app.compactions.services import add_compaction
 from sessions_app.core.messages.shapes import Message, NewMessage
 from sessions_app.messages.services import select_leaf
+from tests.db.chat.turns.agents.everyday import MODELS, SEEN
+from tests.db.chat.turns.agents.gated import Endless, gate, reached, settled, statuses, until
 from tests.sent_notes import without_notes
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS, SEEN
 from .conftest import MakeRoom, status_of, text_of
-from .gated import Endless, gate, reached, settled, statuses, until
 from .methods_support import count_turns, said, texts, user
 
 # --- save_messages ---------------------------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ from chat.models import AgentInstance, Revert, Turn
 from chat.operations.removal import delete_instance
 from chat.think import Think, Tool, Undo, action, compensation, tool
 from chat.turns.state.deletion import delete_turns
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 from tools_app.core.files.workspace import Link, MakeDirectory, Put
 from tools_app.core.tool_calls import CallStatus
 from tools_app.models import FileBackup, ToolCallRecord
 from tools_app.workspace.services import create_workspace
 
-from .agents import MODELS
 from .call_lines import call_line
 from .conftest import MakeRoom, Room, status_of
 from .undo_requests import asked, instance_id, redo, undo

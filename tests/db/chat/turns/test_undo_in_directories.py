@@ -18,12 +18,12 @@ from chat.think import Think
 from chat.tools.files import DirectoryWorkspace
 from chat.turns.state.deletion import delete_turns
 from tests.db.chat.conftest import ApiClient
+from tests.db.chat.turns.agents.everyday import MODELS
 from thinkproject.kernel.aio import db
 from tools_app.errors import FileFailed
 from tools_app.models import FileBackup
 from tools_app.workspace.stores.directory_backups import DirectoryBackups
 
-from .agents import MODELS
 from .call_lines import call_line
 from .conftest import MakeRoom, Room
 from .undo_requests import asked, redo, undo

@@ -17,11 +17,11 @@ from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Program
 from chat.turns.state.deferred_input import change_options
 from sessions_app.core.messages.shapes import Part
+from tests.db.chat.turns.agents.everyday import MODELS
+from tests.db.chat.turns.agents.gated import until
 from thinkproject.kernel.aio import db
 
-from .agents import MODELS
 from .conftest import MakeRoom, status_of
-from .gated import until
 
 RESPONDED: list[str] = []
 

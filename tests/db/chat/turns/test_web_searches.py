@@ -7,11 +7,11 @@ import pytest
 
 from chat.think import Think
 from chat.tools.web import Outgoing, SearchResult, create_search_tools
+from tests.db.chat.turns.agents.answering import Desk
+from tests.db.chat.turns.agents.everyday import MODELS
 from tests.search_service import serving
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
-from .agents import MODELS
-from .answering import Desk
 from .conftest import MakeRoom, text_of
 
 ADDRESS = {"url": ""}

@@ -45,7 +45,8 @@ from chat.tools.files import (
     create_workspace_tools,
     create_write_tool,
 )
-from tests.db.chat.mcp.serving import ODD
+from tests.db.chat.mcp_servers.serving import ODD
+from tests.db.chat.turns.agents.everyday import MODELS, SEEN
 from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
 from tools_app.core.mcp.catalogue import tool_name
@@ -54,7 +55,6 @@ from tools_app.models import FileBackup, McpServer, WorkspaceEntry
 from tools_app.sandbox.deno import DenoSandbox
 from tools_app.workspace.turn_files import prune_backups
 
-from .agents import MODELS, SEEN
 from .conftest import MakeRoom
 from .working import call, offered, one_after_another, outputs, parts_of_calls
 

@@ -13,6 +13,7 @@ from chat.models import AgentInstance
 from chat.reads.preview import preview
 from chat.think import Think, Tool, TurnConfig, TurnContext, tool
 from fibers.execution.runner import run_fiber
+from tests.db.chat.turns.agents.everyday import MODELS, SEEN
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
 from tools_app.core.files.failures import failed
@@ -20,7 +21,6 @@ from tools_app.core.files.workspace import Entry
 from tools_app.models import StoredWorkspace
 from tools_app.workspace.stores.memory import MemoryWorkspace
 
-from .agents import MODELS, SEEN
 from .conftest import MakeRoom, Room, status_of
 from .working import call, offered, outputs, parts_of_calls
 

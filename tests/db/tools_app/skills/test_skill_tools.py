@@ -8,7 +8,7 @@ import pytest
 
 from tests.files_people_bring import DOCUMENTS, REFUSED, Brought
 from tests.pictures import PNG
-from tests.unit.tools_app.files.calling import call
+from tests.unit.tools_app.core.files.calling import call
 from tests.unit.tools_app.sandbox.probes import PROBES
 from tests.unit.tools_app.skills.skill_texts import text_of
 from tools_app.calls.run import execute

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from tests.unit.tools_app.files.calling import call
+from tests.unit.tools_app.core.files.calling import call
 from tools_app.core.tool import Tool
 from tools_app.errors import ToolDeclarationInvalid
 from tools_app.fetching.connecting import PinnedConnector

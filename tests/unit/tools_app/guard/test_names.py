@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.tools_app.files.calling import call
+from tests.unit.tools_app.core.files.calling import call
 from tests.unit.tools_app.guard.noting import Notes
 from tests.unit.tools_app.shell.conftest import Shell, bash, shell_sandbox
 from tests.workspace_names_contract import TOLD, NamesContract

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.budget import examples
-from tests.unit.tools_app.files.calling import call
+from tests.unit.tools_app.core.files.calling import call
 from tools_app.core.openapi.operations import ApiDocument, Parameter
 from tools_app.core.openapi.requests import path_segment
 from tools_app.core.origins import Origin
