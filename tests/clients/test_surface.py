@@ -1,11 +1,11 @@
-"""docs/parity.md has a row for each option and return value of the published hooks, read from their declarations."""
+"""The parity pages have a row for each option and return value of the published hooks, read from their declarations."""
 
 import re
 
 import pytest
 
 from tests.clients.bundle import DIST
-from tests.house.repository import ROOT
+from tests.house.parity_page import text_of_pages
 
 pytestmark = pytest.mark.smoke
 
@@ -70,7 +70,7 @@ def surface() -> dict[str, set[str]]:
 
 
 def listed(group: str) -> set[str]:
-    text = (ROOT / "docs/parity.md").read_text(encoding="utf-8")
+    text = text_of_pages()
     return set(re.findall(rf"^\| H\.{group}\.(\w+) \|", text, re.MULTILINE))
 
 

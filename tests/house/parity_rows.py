@@ -1,7 +1,7 @@
 """The ids of the rows of the references, and the list of them that is kept here.
 
 The references lie outside of this repository. `tests/house/parity_rows.txt` has the ids alone, so that a clone without
-them knows what docs/parity.md must cover. Write it anew after a reference has changed:
+them knows what the pages in tests/house/parity must cover. Write it anew after a reference has changed:
 
     .venv/bin/python -m tests.house.parity_rows ../shared/reference
 """
