@@ -11,7 +11,7 @@ _OF_OTHERS: Final = (ZIP, EML, HTML)
 
 
 def own_urls(urls: Collection[str], user_id: Any) -> frozenset[str]:
-    """Those of these URLs whose file this person uploaded by hand. One query at most.
+    """The URLs among these whose file this person uploaded by hand. One query at most.
 
     An archive, a mail and a page of the web are not: what is in them others wrote, however they came here.
     """

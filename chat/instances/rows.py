@@ -13,6 +13,7 @@ from chat.instances.addresses import MAX_HOPS
 from chat.instances.quota import check_instance_quota
 from chat.models import AgentInstance
 from sessions_app.messages.services import create_session
+from sessions_app.messages.sessions import hide_sessions
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.statements import Columns, Statement, instant
 from tools_app.calls.selectors import OPEN_CALLS
@@ -113,18 +114,20 @@ def _make_instance(key: InstanceKey, begun: JSONObject) -> AgentInstance:
             **begun,
         )
         instance.is_temporary = instance.is_temporary or (parent is not None and parent.is_temporary)
-        instance.session = create_session(owner_id=key.owner_id, scope=instance.id, is_hidden=instance.is_temporary)
+        instance.session = create_session(owner_id=key.owner_id, scope=instance.id)
         instance.save(force_insert=True)
+        if instance.is_temporary:
+            hide_sessions([instance.pk], is_hidden=True)
     return instance
 
 
 def ensure_session(instance: AgentInstance) -> str:
     """Id of the current session; where there is none, a new one. Inside a transaction that holds the row."""
     if instance.session_id is None:
-        instance.session = create_session(
-            owner_id=instance.owner_id, scope=instance.pk, is_hidden=instance.is_temporary
-        )
+        instance.session = create_session(owner_id=instance.owner_id, scope=instance.pk)
         AgentInstance.objects.filter(pk=instance.pk).update(session=instance.session)
+        if instance.is_temporary:
+            hide_sessions([instance.pk], is_hidden=True)
     assert instance.session_id is not None
     return instance.session_id
 

@@ -24,7 +24,7 @@ from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import SessionNotFound
 from sessions_app.messages import selectors, services, sessions
-from sessions_app.messages.sessions import SessionInfo
+from sessions_app.messages.sessions import SessionInfo, hide_sessions
 from sessions_app.models import Session
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.append_only import erasing
@@ -66,9 +66,9 @@ def create_session(key: InstanceKey, name: str = "") -> StoredSession:
             services.rename_session(instance.session_id, name)
             return stored_session(instance, instance.session_id)
         check_session_quota(instance)
-        made = services.create_session(
-            owner_id=instance.owner_id, scope=instance.pk, name=name, is_hidden=instance.is_temporary
-        )
+        made = services.create_session(owner_id=instance.owner_id, scope=instance.pk, name=name)
+        if instance.is_temporary:
+            hide_sessions([instance.pk], is_hidden=True)
         choose(instance, made.pk)
     return stored_session(instance, made.pk)
 

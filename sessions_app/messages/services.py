@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from django.db import transaction
-from django.utils import timezone
 
 from sessions_app.core.compaction.pruning import merge_calls
 from sessions_app.core.messages import shapes
@@ -60,7 +59,7 @@ NAME_CHARS = 200
 SOURCE_CHARS = 64
 
 
-def create_session(  # noqa: PLR0913 - each is a column, and callers name it
+def create_session(
     *,
     owner_id: int | None = None,
     scope: str = "",
@@ -68,12 +67,8 @@ def create_session(  # noqa: PLR0913 - each is a column, and callers name it
     parent_id: str | None = None,
     source: str = "",
     model_name: str = "",
-    is_hidden: bool = False,
 ) -> Session:
-    """Make an empty session. `scope` and `source` are the caller's and opaque here; `parent_id` is a link, no fork.
-
-    `is_hidden`: no search finds it, and nothing of it is written to what its owner keeps elsewhere.
-    """
+    """Make an empty session. `scope` and `source` are the caller's and opaque here; `parent_id` is a link, no fork."""
     return Session.objects.create(
         owner_id=owner_id,
         scope=scope,
@@ -81,7 +76,6 @@ def create_session(  # noqa: PLR0913 - each is a column, and callers name it
         parent_id=parent_id,
         source=source[:SOURCE_CHARS],
         model_name=model_name[:NAME_CHARS],
-        hidden_at=timezone.now() if is_hidden else None,
     )
 
 

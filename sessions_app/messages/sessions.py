@@ -181,9 +181,10 @@ def split_session(session_id: str, summary: str, *, name: str = "") -> Session:
         parent_id=old.pk,
         source=old.source,
         model_name=old.model_name,
-        is_hidden=old.hidden_at is not None,
     )
     parts: list[Part] = [{"type": "text", "text": SPLIT_TEXT + summary}]
+    if old.hidden_at is not None:
+        _update(new.pk, hidden_at=old.hidden_at)
     append_messages(new.pk, [{"id": new_id("msg"), "role": MessageRole.ASSISTANT.value, "parts": parts}])
     new.refresh_from_db()
     return new
