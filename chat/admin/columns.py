@@ -115,7 +115,7 @@ def with_reader(rows: QuerySet[Any], request: HttpRequest) -> QuerySet[Any]:
 
 def of_present(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Leave out rows of deleted conversations: by the column that names one, `instance`, `scope`, or its history's."""
-    names = {field.name for field in rows.model._meta.get_fields()}
+    names = {field.name for field in rows.model._meta.concrete_fields}
     paths = {"instance": "instance", "scope": "scope", "session": "session__scope"}
     path = next((path for name, path in paths.items() if name in names), None)
     if path is None:

@@ -47,7 +47,7 @@ def full(alice: User, bob: User) -> AgentInstance:
     add_member(instance, bob.username, Role.APPROVER, by=alice.pk)
     make_link(instance, NewShare(days=1))
     MessageFeedback.objects.create(
-        instance=instance, session_id=instance.session_id, user=alice, message_id=f"{WORD} answer", is_good=False
+        instance=instance, session_id=str(instance.session_id), user=alice, message_id=f"{WORD} answer", is_good=False
     )
     return instance
 
