@@ -26,10 +26,11 @@ from bench.rig import Options  # noqa: E402 - after the set-up
 from bench.rows import Row, milliseconds, row  # noqa: E402 - after the set-up
 from bench.sessions import database  # noqa: E402 - after the set-up
 from thinkproject.kernel.aio import db  # noqa: E402 - after the set-up
+from tools_app.core.mcp.servers import McpScope  # noqa: E402 - after the set-up
 from tools_app.core.tool import ToolContext  # noqa: E402 - after the set-up
 from tools_app.mcp.pool import Target, pool  # noqa: E402 - after the set-up
 from tools_app.mcp.tools import mcp_tools  # noqa: E402 - after the set-up
-from tools_app.models.mcp import McpScope, McpServer  # noqa: E402 - after the set-up
+from tools_app.models.mcp import McpServer  # noqa: E402 - after the set-up
 
 SERVER = Path(__file__).parents[1] / "tests" / "mcp" / "odd_server.py"
 ROUNDS, SMOKE_ROUNDS = 200, 5

@@ -48,7 +48,7 @@ def beat_beside(app: Any, schedule: str) -> Any:
     from celery import signals  # noqa: PLC0415 - after the apps
     from celery.beat import EmbeddedService  # noqa: PLC0415 - as above
 
-    thread = EmbeddedService(app, thread=True, schedule_filename=schedule)
+    thread: Any = EmbeddedService(app, thread=True, schedule_filename=schedule)
 
     def start(**_signal: object) -> None:
         thread.start()

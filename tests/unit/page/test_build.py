@@ -113,7 +113,8 @@ def test_what_is_needed_first_is_one_file_and_later_modules_take_from_it(
 ) -> None:
     files = run_build()
     main = manifest(build)["main.js"]
-    (first,) = main["preload"]
+    first = main["preload"][0]
+    assert main["preload"] == [first]
     assert files[str(main["file"])].strip() == f'import"./{first}";'
     assert '"hello "' in files[first]
     later = "".join(text for name, text in files.items() if re.match(r"(panel|deep|chunk)\..*\.js$", name))
