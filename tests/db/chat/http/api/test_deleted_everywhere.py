@@ -29,7 +29,7 @@ NAMES_THEM = {"/api/v1/deleted"}
 
 
 @pytest.fixture
-def full(alice: User, bob: User) -> AgentInstance:
+def crowded(alice: User, bob: User) -> AgentInstance:
     """Deleted, with a sub-agent, turns, a file, a schedule, work, a question, a member, a link and feedback."""
     key = InstanceKey(owner_id=alice.pk, agent="assistant", name="zebra")
     instance = ensure_instance(key, title=TITLE)
@@ -79,21 +79,21 @@ def asked_with(path: str) -> str:
 
 
 @pytest.mark.parametrize("who", ["alice", "bob"])
-def test_no_list_of_the_api_names_it(full: AgentInstance, request: pytest.FixtureRequest, who: str) -> None:
-    marks = marks_of(full)
+def test_no_list_of_the_api_names_it(crowded: AgentInstance, request: pytest.FixtureRequest, who: str) -> None:
+    marks = marks_of(crowded)
     client = ApiClient(request.getfixturevalue(who)).http
     walked = [asked_with(path) for path in lists() if path not in NAMES_THEM]
     walked += ["/api/v1/work?section=now", "/api/v1/work?section=schedules", "/api/v1/instances?archived=true"]
     before = {path: found_in(client.get(path).content.decode(), marks) for path in walked}
     assert any(before.values())  # the walk would see it
-    put_into_deleted([full])
+    put_into_deleted([crowded])
     after = {path: found for path in walked if (found := found_in(client.get(path).content.decode(), marks))}
     assert after == {}
     assert len(walked) > 30
 
 
-def test_no_page_of_the_admin_lists_it(full: AgentInstance, alice: User) -> None:
-    marks = marks_of(full)
+def test_no_page_of_the_admin_lists_it(crowded: AgentInstance, alice: User) -> None:
+    marks = marks_of(crowded)
     User.objects.filter(pk=alice.pk).update(is_staff=True, is_superuser=True)
     client = Client()
     client.force_login(User.objects.get(pk=alice.pk))
@@ -103,24 +103,24 @@ def test_no_page_of_the_admin_lists_it(full: AgentInstance, alice: User) -> None
     pages.append(reverse("admin:index"))
     before = {page: found_in(client.get(page).content.decode(), marks) for page in pages}
     assert any(before.values())
-    put_into_deleted([full])
+    put_into_deleted([crowded])
     after = {page: found for page in pages if (found := found_in(client.get(page).content.decode(), marks))}
     assert sorted(after) == []
 
 
-def test_an_invitation_into_it_does_not_work(full: AgentInstance, alice: User) -> None:
-    _, secret = invite(full, Role.READER, by=alice.pk, days=1)
-    put_into_deleted([full])
+def test_an_invitation_into_it_does_not_work(crowded: AgentInstance, alice: User) -> None:
+    _, secret = invite(crowded, Role.READER, by=alice.pk, days=1)
+    put_into_deleted([crowded])
     carol = User.objects.create_user("carol")
     with pytest.raises(InvitationNotFound):
         accept_invitation(carol, secret)
 
 
-def test_the_quota_is_shown_with_it(full: AgentInstance, as_alice: ApiClient) -> None:
+def test_the_quota_is_shown_with_it(crowded: AgentInstance, as_alice: ApiClient) -> None:
     def used() -> int:
         limits = {limit["name"]: limit["used"] for limit in as_alice.get("/usage/limits").json()}
         return int(limits["conversations"])
 
     assert used() == 2
-    put_into_deleted([full])
+    put_into_deleted([crowded])
     assert used() == 2

@@ -45,7 +45,7 @@ def temporary(as_alice: ApiClient) -> AgentInstance:
 
 
 @pytest.fixture
-def sub_agent(temporary: AgentInstance) -> AgentInstance:
+def helper(temporary: AgentInstance) -> AgentInstance:
     key = InstanceKey(owner_id=temporary.owner_id, agent="assistant", name="below", parent=key_of(temporary))
     return ensure_instance(key)
 
@@ -59,10 +59,10 @@ def listed(client: ApiClient, query: str = "") -> list[str]:
 
 
 def test_no_list_and_no_search_has_it(
-    as_alice: ApiClient, conversation: AgentInstance, temporary: AgentInstance, sub_agent: AgentInstance
+    as_alice: ApiClient, conversation: AgentInstance, temporary: AgentInstance, helper: AgentInstance
 ) -> None:
-    assert sub_agent.is_temporary
-    say(sub_agent, "q8", "a7 below")
+    assert helper.is_temporary
+    say(helper, "q8", "a7 below")
     assert listed(as_alice) == [conversation.pk]
     assert listed(as_alice, "?search=between") == listed(as_alice, "?archived=true") == []
     assert found(as_alice, "q=a7") == []
@@ -71,10 +71,10 @@ def test_no_list_and_no_search_has_it(
     assert found(as_alice, f"q=a7&instance={temporary.pk}") == ["a7"]  # within it one may look
 
 
-def test_what_is_made_of_it_is_temporary_too(temporary: AgentInstance, sub_agent: AgentInstance) -> None:
+def test_what_is_made_of_it_is_temporary_too(temporary: AgentInstance, helper: AgentInstance) -> None:
     fork = fork_instance(temporary, "a7")
     assert fork.is_temporary
-    scopes = [temporary.pk, sub_agent.pk, fork.pk]
+    scopes = [temporary.pk, helper.pk, fork.pk]
     assert not Session.objects.filter(scope__in=scopes, hidden_at=None).exists()
 
 
@@ -136,7 +136,7 @@ def test_no_model_writes_a_title_for_it(temporary: AgentInstance) -> None:
 
 
 def test_it_is_gone_within_a_day_of_its_last_message(
-    alice: User, temporary: AgentInstance, sub_agent: AgentInstance
+    alice: User, temporary: AgentInstance, helper: AgentInstance
 ) -> None:
     row = attachments.store_bytes(alice.pk, b"hello", name="a.txt")
     attachments.bind(alice.pk, [row.pk], temporary)
@@ -151,7 +151,7 @@ def test_it_is_gone_within_a_day_of_its_last_message(
     assert not Attachment.objects.exists()
 
 
-def test_deleting_it_leaves_nothing(as_alice: ApiClient, temporary: AgentInstance, sub_agent: AgentInstance) -> None:
+def test_deleting_it_leaves_nothing(as_alice: ApiClient, temporary: AgentInstance, helper: AgentInstance) -> None:
     assert as_alice.send("DELETE", f"/instances/{temporary.pk}").status_code == 204
     assert as_alice.get("/deleted").json() == []
     assert not AgentInstance.everything.exists()
@@ -166,9 +166,7 @@ def test_many_at_once_are_kept_apart(
     assert [row.pk for row in AgentInstance.everything.all()] == [conversation.pk]
 
 
-def test_one_that_is_kept_is_as_any_other(
-    as_alice: ApiClient, temporary: AgentInstance, sub_agent: AgentInstance
-) -> None:
+def test_one_that_is_kept_is_as_any_other(as_alice: ApiClient, temporary: AgentInstance, helper: AgentInstance) -> None:
     kept = as_alice.send("PATCH", f"/instances/{temporary.pk}", {"temporary": False})
     assert (kept.status_code, kept.json()["temporary"]) == (200, False)
     assert listed(as_alice) == [temporary.pk]
@@ -179,8 +177,8 @@ def test_one_that_is_kept_is_as_any_other(
     assert not Session.objects.exclude(hidden_at=None).exists()
 
 
-def test_a_sub_agent_is_not_kept_alone(as_alice: ApiClient, sub_agent: AgentInstance) -> None:
-    reply = as_alice.send("PATCH", f"/instances/{sub_agent.pk}", {"temporary": False})
+def test_a_sub_agent_is_not_kept_alone(as_alice: ApiClient, helper: AgentInstance) -> None:
+    reply = as_alice.send("PATCH", f"/instances/{helper.pk}", {"temporary": False})
     assert reply.status_code == 422
     assert AgentInstance.objects.filter(is_temporary=True).count() == 2
 
