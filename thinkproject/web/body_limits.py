@@ -135,6 +135,7 @@ _UPLOADS: Mapping[str, Callable[[], int]] = {
     "/archives": lambda: file_settings.archive_max_bytes + MULTIPART_BYTES,
     "/imports": lambda: file_settings.import_max_bytes + MULTIPART_BYTES,
     "/workspace/content": lambda: workspace_settings.file_max_bytes,
+    "/files/content": lambda: workspace_settings.file_max_bytes,  # of projects
     "/workspace/archive": lambda: unpacking.ARCHIVE_BYTES + MULTIPART_BYTES,
 }
 """Operations that take files, by the ends of their paths: a path of several methods has the name of the first alone."""

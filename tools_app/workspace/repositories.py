@@ -101,13 +101,20 @@ class Repository:
                 (folder / each).mkdir()
             git = _Git(folder, root, name.removeprefix(_BRANCH) if name.startswith(_BRANCH) else "", commit)
             (folder / "HEAD").write_text(f"{commit or 'ref: refs/heads/none'}\n")
-            (folder / "index.of").write_bytes(self._read("/.git/index", _MAX_INDEX_BYTES) or b"")
-            if (folder / "index.of").stat().st_size:
-                (folder / "index.of").rename(folder / "index")
+            self._copy_index(folder / "index")
             (folder / "info" / "exclude").write_bytes(self._read("/.git/info/exclude", _MAX_HEAD_BYTES) or b"")
             (folder / "config.of").write_bytes(self._read("/.git/config", _MAX_HEAD_BYTES) or b"")
             (folder / "config").write_text(git.own_config())
             yield git
+
+    def _copy_index(self, index: Path) -> None:
+        """Copy the list of staged files, with its time: git trusts none that changed since, in the same second too."""
+        entry = self._directory.read_now(lambda tree: tree.find(["/.git/index"])).get("/.git/index")
+        content = self._read("/.git/index", _MAX_INDEX_BYTES)
+        if entry is not None and content:
+            index.write_bytes(content)
+            second = int(entry.modified_at.timestamp())
+            os.utime(index, (second, second))
 
     def _check(self) -> None:
         """See to it that it is whole, and here. Nothing of another place is read in its name."""

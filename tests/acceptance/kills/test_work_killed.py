@@ -117,8 +117,8 @@ def _check_files(product: Product, rooms: dict[str, str]) -> None:
     edited, churned = rooms["edited"], rooms["churned"]
     assert beside(product, "files", edited) == {"/plan": "ONE\ntwo\n"}
     assert beside(product, "calls", edited) == [
-        ["write", 1, {"path": "/plan", "bytesWritten": 8, "lines": 3}],
-        ["edit", 2, {"path": "/plan", "replaced": True, "lines": 3}],  # found done by the attempt that was cut
+        ["write", 1, {"path": "/plan", "bytesWritten": 8, "lines": 2}],
+        ["edit", 2, {"path": "/plan", "replaced": True, "lines": 2}],  # found done by the attempt that was cut
     ]
     assert beside(product, "changes", edited) == [["/plan", "created", None]]
     pair = beside(product, "files", churned)

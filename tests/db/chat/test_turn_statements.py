@@ -75,9 +75,10 @@ async def test_a_turn_costs_few_statements_besides_its_admission(
         body = json.dumps({"messages": [text_message("q1", "user")]})
         request = {"type": "cf_agent_use_chat_request", "id": "r1", "init": {"method": "POST", "body": body}}
         await socket.send_to(json.dumps(request))
-        await eventually(lambda: len(found) >= 5)
+        await eventually(lambda: len(found) >= 3)
+        await asyncio.sleep(0.3)  # a turn that was accepted just now has not begun: neither its row nor its log is read
         # The first transcript may still be under way to the client, so it is sent one with its question.
-        assert kinds(found) == ["version", "window", "stopped turns", "cold log", "is it over"]
+        assert kinds(found) == ["version", "window", "stopped turns"]
         found.clear()
         turn = await Turn.objects.aget()
         texts = [f'{{"type":"start","messageId":"{turn.assistant_id}"}}', '{"type":"start-step"}', '{"type":"finish"}']

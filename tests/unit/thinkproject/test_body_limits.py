@@ -32,6 +32,7 @@ def test_what_takes_a_file_has_the_limit_of_files() -> None:
         "/api/v1/imports": file_settings.import_max_bytes + MULTIPART_BYTES,
         "/imports": file_settings.import_max_bytes + MULTIPART_BYTES,
         "/workspace/content": workspace_settings.file_max_bytes,
+        "/files/content": workspace_settings.file_max_bytes,
         "/workspace/archive": unpacking.ARCHIVE_BYTES + MULTIPART_BYTES,
     }
 

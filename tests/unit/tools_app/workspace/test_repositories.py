@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,6 +107,20 @@ def test_a_patch_gives_what_is_there_and_the_list_names_it(cloned_repository: Pa
         tracked = {f"/{path}" for path in git(cloned_repository, "ls-files", "-z").split("\0")}
         assert all(each.is_tracked == (each.path in tracked or each.kind == "deleted") for each in state.changes)
         shutil.rmtree(copy)
+
+
+def test_what_changed_within_the_second_in_which_it_was_staged_is_seen(cloned_repository: Path) -> None:
+    picture = cloned_repository / "picture.bin"
+    for content in range(20):
+        picture.write_bytes(bytes([content]) * 3_000)
+        git(cloned_repository, "add", "picture.bin")
+        picture.write_bytes(bytes([100 + content]) * 3_000)
+        staged = (cloned_repository / ".git" / "index").stat()
+        if int(staged.st_mtime) == int(picture.stat().st_mtime):
+            break
+    while time.time() < int(staged.st_mtime) + 1:  # a look in the same second distrusts all
+        time.sleep(0.05)
+    assert opened(cloned_repository).patch() == git(cloned_repository, "diff", "--binary", "HEAD").encode()
 
 
 def test_changes_are_told_apart(cloned_repository: Path) -> None:
