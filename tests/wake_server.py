@@ -30,6 +30,8 @@ class WakeServer(ThreadingHTTPServer):
         self.refusals: list[str] = []
         self.expires = self.fails = 0  # so many of the next callbacks get a new token only, or a 503
         self.is_gone = False
+        self.lets_answer = threading.Event()  # cleared: what was accepted is answered once it is set
+        self.lets_answer.set()
 
     def wake(self, **more: Any) -> dict[str, Any]:
         """Begin a wake; gives what is posted to the consumer."""
@@ -104,6 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with self.server.lock:
             status, value = self.server.answer(self.headers["Authorization"].removeprefix("Bearer "), body)
+        self.server.lets_answer.wait(10)
         answer = json.dumps(value).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(answer)))

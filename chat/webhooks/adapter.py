@@ -56,8 +56,15 @@ class Callbacks:
     async def post(self, body: JSONObject) -> JSONObject:
         """Post a callback and give the answer. An expired token is replaced once, a server that fails is asked again.
 
+        It ends by itself when its caller is cancelled: the token that the answer brings is the only one that the server
+        takes from then on, and the next callback waits for it.
         Errors: `CallbackRefused`; `FetchFailed` where it does not answer.
         """
+        posting = asyncio.create_task(self._post(body))
+        posting.add_done_callback(lambda done: done.cancelled() or done.exception())  # its caller may be gone
+        return await asyncio.shield(posting)
+
+    async def _post(self, body: JSONObject) -> JSONObject:
         number = "epoch" if self._wake.is_draft else "generation"
         body = {number: self._wake.epoch, **({} if self._wake.is_draft else {"wake_id": self._wake.wake_id}), **body}
         async with self._lock:

@@ -146,6 +146,25 @@ async def test_a_handler_that_fails_says_nothing_and_the_server_wakes_again(wake
     assert ((await Fiber.objects.aget()).status, waker.state, len(waker.got)) == ("failed", "live", 1)
 
 
+async def test_the_end_waits_for_the_token_of_a_callback_that_is_under_way(
+    waker: WakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapters, "ACK_SECONDS", 0.05)
+
+    async def ends_early(session: RunnerSession) -> None:
+        await session.checkpoint(Checkpoint("log", "1"))
+        waker.lets_answer.clear()
+        while waker.acks.get("log") != "1":  # noqa: ASYNC110 - the server gets it from the timer
+            await asyncio.sleep(0.01)
+        asyncio.get_running_loop().call_later(0.2, waker.lets_answer.set)
+        await session.complete(done=True)
+
+    receive(waker, ends_early)
+    await post_wake(waker.wake())
+    await run_until_idle()
+    assert (waker.state, waker.refusals, waker.acks["log"]) == ("idle", [], "1")
+
+
 @pytest.mark.parametrize("place", ["before", "claimed", "stored"])
 async def test_a_worker_that_dies_is_followed_by_one_with_the_same_claim(waker: WakeServer, place: str) -> None:
     deaths = [place]
