@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def page_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """The names of all blocks, executed as one module; every model is a scripted one."""
-    monkeypatch.setattr(declared, "classes", dict(declared.classes))
+    monkeypatch.setattr(declared, "classes", {})  # agents of other tests have some of these names
     names: dict[str, Any] = {"__name__": __name__}
     with replaced_models(ScriptedModel()):
         for block in BLOCKS:
