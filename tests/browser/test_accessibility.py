@@ -31,7 +31,7 @@ def test_conversation(open_tab: OpenTab, scheme: str, shape: dict[str, object]) 
         summary.click()
     if shape is PHONE:
         tab.answers.last.get_by_role("button", name="More for this message").click()
-        tab.page.get_by_role("menuitem", name="Answer again").click()
+        tab.page.get_by_role("menuitem", name="Answer again", exact=True).click()
     else:
         tab.answers.last.get_by_role("button", name="Answer again").click()
     tab.page.wait_for_selector(".sibling-count", timeout=20_000)
