@@ -42,7 +42,7 @@ def test_a_limit_is_said_as_a_limit(tab: ChatPage) -> None:
     tab.page.route("**/turns", lambda route: route.fulfill(status=429, json=refused))
     tab.write("One too many")
     expect(tab.page.locator(".message.is-pending")).to_contain_text(
-        "Not sent yet, tried again soon: You are sending too fast. Wait a minute, then try again."
+        "You are sending too fast. Wait a minute, then try again. This one goes out in"
     )
     expect(tab.page.locator("#connection")).to_be_hidden()
 
