@@ -46,6 +46,7 @@ class ScriptMessage:
     role: str
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()  # (call id, tool name)
+    arguments: str = ""  # of the calls: what was sent is read, and counted
     call_id: str = ""
 
 
@@ -101,7 +102,6 @@ def make_plan(
     return _Planner(system, messages, list(scripts), defaults).plan(asked)
 
 
-LONGEST_WORD = 64
 
 
 class _Planner:
@@ -109,7 +109,8 @@ class _Planner:
         self, system: str, messages: list[ScriptMessage], scripts: list[tuple[str, str]], defaults: Defaults
     ) -> None:
         self.system = system
-        self._prompt_words = sum(map(_words, (system, *(message.text for message in messages))))
+        texts = (text for message in messages for text in (message.text, message.arguments))
+        self._prompt_words = sum(map(_words, (system, *texts)))
         self.messages = _without_notes(_without_files(messages))
         self.defaults = defaults
         self.partial = self._take_partial()
@@ -330,11 +331,11 @@ def _interleave(units: list[Unit]) -> list[Unit]:
 
 
 def _words(text: str) -> int:
-    """The words of a text. One of a length that no word has is as many as a tokenizer would make of it at least.
+    """The words of a text. A long one is as many as a tokenizer would make of it at least.
 
     A count far below that looks like a server that cuts what it reads, and clients remember it of the model.
     """
-    return sum(len(word) // 8 if len(word) > LONGEST_WORD else 1 for word in text.split())
+    return sum(max(1, len(word) // 8) for word in text.split())
 
 
 def _usage(text: str, units: list[Unit], prompt_words: int) -> JSONObject:
@@ -357,9 +358,15 @@ def read_chat(body: JSONObject) -> tuple[str, list[ScriptMessage]]:
         if message.get("role") in ("system", "developer"):
             system += text
             continue
-        calls = tuple((call["id"], call["function"]["name"]) for call in message.get("tool_calls") or [])
+        asked = message.get("tool_calls") or []
         messages.append(
-            ScriptMessage(role=message["role"], text=text, calls=calls, call_id=message.get("tool_call_id") or "")
+            ScriptMessage(
+                role=message["role"],
+                text=text,
+                calls=tuple((call["id"], call["function"]["name"]) for call in asked),
+                arguments=" ".join(str(call["function"].get("arguments") or "") for call in asked),
+                call_id=message.get("tool_call_id") or "",
+            )
         )
     return system, messages
 
@@ -376,12 +383,15 @@ def read_responses(body: JSONObject) -> tuple[str, list[ScriptMessage]]:
         if kind == "function_call_output":
             message = ScriptMessage(role="tool", text=_text(item.get("output")), call_id=item["call_id"])
         elif kind == "function_call":
-            message = ScriptMessage(role="assistant", calls=((item["call_id"], item["name"]),))
+            call = (item["call_id"], item["name"])
+            message = ScriptMessage(role="assistant", calls=(call,), arguments=str(item.get("arguments") or ""))
         else:
             message = ScriptMessage(role=item["role"], text=_text(item.get("content")))
         last = messages[-1] if messages else None
         if message.role == "assistant" and last is not None and last.role == "assistant":
-            messages[-1] = replace(last, text=last.text + message.text, calls=last.calls + message.calls)
+            arguments = f"{last.arguments} {message.arguments}"
+            text, calls = last.text + message.text, last.calls + message.calls
+            messages[-1] = replace(last, text=text, calls=calls, arguments=arguments)
         elif message.role == "user" and last is not None and last.role == "user":
             messages[-1] = replace(last, text=f"{last.text}\n\n{message.text}")
         else:

@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from chat.errors import ModelError, NetworkLost, Overloaded
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.endpoint import Endpoint
 from chat.llm.scripted import Defaults, ScriptedModel, ScriptedServer, ServerOptions
-from chat.llm.scripted.plan import MISMATCH, ScriptMessage, make_plan
+from chat.llm.scripted.plan import MISMATCH, ScriptMessage, make_plan, read_chat, read_responses
 from chat.llm.scripted.script import Call, Cut, Echo, HttpError, Misbehave, Option, Pace, Say, Wait, Words, parse
 from chat.llm.testing import collect, make_request, reasoning_of, text_of, user
 
@@ -280,3 +281,15 @@ async def test_the_line_that_the_loop_adds_is_known(http_model: LanguageModel) -
     partial = AssistantMessage(content=(TextContent(text="one "),))
     events = await collect(http_model, make_request("say: one two", partial, user(GO_ON_TEXT)))
     assert text_of(events) == "two"
+
+
+@pytest.mark.parametrize("read", [read_chat, read_responses])
+def test_what_was_sent_is_counted_with_the_arguments_of_calls(read: Any) -> None:
+    content = "x" * 8_000
+    call = {"id": "c1", "type": "function", "function": {"name": "write", "arguments": f'{{"content": "{content}"}}'}}
+    chat = {"messages": [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "user", "content": "go"}]}
+    item = {"type": "function_call", "call_id": "c1", "name": "write", "arguments": f'{{"content": "{content}"}}'}
+    body = chat if read is read_chat else {"input": [item, {"role": "user", "content": "go"}]}
+    system, messages = read(body)
+    counted = make_plan(system, messages, [], Defaults()).usage["input"]
+    assert counted == 1 + len(f'"{content}"}}') // 8 + 1  # of the arguments the name and the content, and "go"
