@@ -174,8 +174,15 @@ async def _beat(session: RunnerSession, seconds: float, handling: "asyncio.Futur
         try:
             await session.heartbeat()
         except (LeaseLost, FiberStopped):
+            if _has_ended(session):  # the end overtook it: whether that held is said there
+                return
             handling.cancel()
             raise
+
+
+def _has_ended(session: RunnerSession) -> bool:
+    """Whether the end was said by now."""
+    return session.is_settled
 
 
 async def _reason(beating: "asyncio.Task[None]") -> Exception | None:

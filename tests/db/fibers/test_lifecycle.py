@@ -167,6 +167,27 @@ class Counting(RunnerLifecycleAdapter):
         await self.inner.fail(wake, fence, error)
 
 
+class Overtaken(Counting):
+    """A heartbeat that is under way when the end is said, and comes after it."""
+
+    def __init__(self, inner: RunnerLifecycleAdapter) -> None:
+        super().__init__(inner)
+        self.begun, self.ended, self.refused = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @override
+    async def heartbeat(self, wake: Wake, fence: FenceToken) -> None:
+        self.begun.set()
+        await self.ended.wait()
+        self.refused.set()
+        raise LeaseLost
+
+    @override
+    async def complete(self, wake: Wake, fence: FenceToken, *, done: bool) -> None:
+        await super().complete(wake, fence, done=done)
+        self.ended.set()
+        await self.refused.wait()
+
+
 class ClaimsOnly(RunnerLifecycleAdapter):
     """The least that a transport can be."""
 
@@ -303,6 +324,17 @@ class TestContract:
             await session.complete(done=True)
 
         await run_with_lifecycle(wake, counting, handler)
+        assert await transport.state(wake) == "done"
+
+    async def test_a_heartbeat_that_the_end_overtakes_takes_nothing_back(self, transport: Transport) -> None:
+        wake, overtaken = await transport.wake(), Overtaken(transport.adapter)
+
+        async def handler(session: RunnerSession) -> str:
+            await overtaken.begun.wait()
+            await session.complete(done=True)
+            return "the value"
+
+        assert await run_with_lifecycle(wake, overtaken, handler) == "the value"
         assert await transport.state(wake) == "done"
 
     async def test_a_caller_that_is_cancelled_hands_the_wake_back(self, transport: Transport) -> None:

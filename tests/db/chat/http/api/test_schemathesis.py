@@ -22,8 +22,9 @@ from chat.files import attachments
 from chat.llm.scripted.model import ScriptedModel
 from chat.mcp_servers.changes import read_soon
 from chat.members.services import add_member, invite
-from chat.models import AgentInstance, AgentRun, Role, SignedInBrowser, TurnTrigger
+from chat.models import AgentInstance, AgentRun, Project, Role, SavedPrompt, SignedInBrowser, TurnTrigger
 from chat.schedules.service import draft_of
+from chat.shares.services import NewShare, make_link
 from chat.streams.logs.database_log import write_segments
 from chat.streams.logs.log import close_logs
 from chat.streams.records import Record
@@ -143,6 +144,12 @@ def _of_account(alice: User, instance: AgentInstance) -> dict[str, Any]:
         "token_id": api_tokens.create_token(alice, name="fuzz")[0].pk,
         "browser_id": browser.pk,
         "export_id": finished_export(alice.pk, b"a zip"),
+        "project_id": Project.objects.create(owner=alice, name=new_id("prj")).pk,
+        "prompt_id": SavedPrompt.objects.create(user=alice, name=new_id("prompt"), text="Say hello.").pk,
+        "share_id": make_link(instance, NewShare(days=1))[0].pk,
+        "device_id": "none",  # a push goes to an address of another server
+        "thread_id": "none",
+        "version_id": 1,
     }
 
 
