@@ -102,8 +102,6 @@ def make_plan(
     return _Planner(system, messages, list(scripts), defaults).plan(asked)
 
 
-
-
 class _Planner:
     def __init__(
         self, system: str, messages: list[ScriptMessage], scripts: list[tuple[str, str]], defaults: Defaults
