@@ -1,8 +1,10 @@
 """MCP servers in the admin: the site's are added and changed there, and no secret is shown again."""
 
+import re
 from typing import Any
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
@@ -31,11 +33,11 @@ def test_a_program_is_added_for_everybody_and_its_variables_are_not_shown(client
     assert spec_of(server).env == {"KEY": CANARY}
     assert CANARY in decrypt(server.secrets)
     assert Fiber.objects.filter(name="chat.mcp_connect").count() == 1
-    for page in (LIST, f"{LIST}{server.pk}/change/", f"{LIST}{server.pk}/history/"):
+    for page in (LIST, f"{LIST}{quote(server.pk)}/change/", f"{LIST}{quote(server.pk)}/history/"):
         html = client.get(page).content.decode()
         assert CANARY not in html
         assert server.secrets not in html
-    assert "KEY" in client.get(f"{LIST}{server.pk}/change/").content.decode()
+    assert "KEY" in client.get(f"{LIST}{quote(server.pk)}/change/").content.decode()
 
 
 def test_a_clients_secret_stays_until_it_or_its_id_is_replaced(client: Client, root: User) -> None:
@@ -43,7 +45,7 @@ def test_a_clients_secret_stays_until_it_or_its_id_is_replaced(client: Client, r
     first = form(url=url, new_secrets="X-Key=1", client_id="one", client_secret=CANARY)
     assert client.post(f"{LIST}add/", first).status_code == 302
     server = McpServer.objects.get()
-    change = f"{LIST}{server.pk}/change/"
+    change = f"{LIST}{quote(server.pk)}/change/"
     for given, expected in (
         ({"client_id": "one"}, CANARY),
         ({"client_id": "one", "forgets_secrets": "on"}, CANARY),
@@ -59,10 +61,19 @@ def test_a_clients_secret_stays_until_it_or_its_id_is_replaced(client: Client, r
     assert client.post(change, form(url=url, client_secret="alone")).status_code == 200
 
 
+def test_a_server_whose_id_looks_like_an_escape_of_the_admin_can_be_opened(client: Client, root: User) -> None:
+    assert client.post(f"{LIST}add/", form(name="time 22", url="https://mcp.example.com/")).status_code == 302
+    server = McpServer.objects.get()
+    assert "_22_" in server.pk  # which the admin reads as a quotation mark
+    (address,) = set(re.findall(rf'href="({LIST}[^"]+/change/)', client.get(LIST).content.decode()))
+    assert address == f"{LIST}{quote(server.pk)}/change/"
+    assert client.get(address).status_code == 200
+
+
 def test_secrets_stay_until_they_are_replaced_or_forgotten(client: Client, root: User) -> None:
     client.post(f"{LIST}add/", form(url="https://mcp.example.com/", new_secrets="Authorization=Bearer one"))
     server = McpServer.objects.get()
-    change = f"{LIST}{server.pk}/change/"
+    change = f"{LIST}{quote(server.pk)}/change/"
     for given, expected in (
         ({}, {"Authorization": "Bearer one"}),
         ({"new_secrets": "X-Key=two"}, {"X-Key": "two"}),
@@ -93,14 +104,14 @@ def test_what_cannot_be_a_server_is_refused(client: Client, root: User, given: d
 def test_servers_of_people_can_be_disabled_and_removed_but_not_changed(client: Client, root: User) -> None:
     alice = User.objects.create_user("alice")
     server, _ = add_server(McpServerSpec(name="hers", url="https://mcp.example.com"), Place(owner_id=alice.pk))
-    assert client.post(f"{LIST}{server.pk}/change/", form(name="evil", command_line="evil")).status_code == 302
+    assert client.post(f"{LIST}{quote(server.pk)}/change/", form(name="evil", command_line="evil")).status_code == 302
     server.refresh_from_db()
     assert (server.name, server.url, server.command) == ("hers", "https://mcp.example.com", [])
-    assert "hers" in client.get(f"{LIST}{server.pk}/change/").content.decode()
+    assert "hers" in client.get(f"{LIST}{quote(server.pk)}/change/").content.decode()
     client.post(LIST, {"action": "disable", "_selected_action": [server.pk]})
     server.refresh_from_db()
     assert (server.is_enabled, server.command) == (False, [])
-    client.post(f"{LIST}{server.pk}/delete/", {"post": "yes"})
+    client.post(f"{LIST}{quote(server.pk)}/delete/", {"post": "yes"})
     assert not McpServer.objects.exists()
 
 
