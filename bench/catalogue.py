@@ -25,14 +25,14 @@ TITLES = {
     "feed": "The change feed (SQLite)",
     "durable": "Durable work: sweeps, schedules, runs, messages (SQLite)",
     "effects": "Effects of querysets (SQLite)",
-    "files": "Files of workspaces, and code with its records (SQLite)",
+    "files": "Files of workspaces, and code with its records",
     "sandbox": "Code of models",
     "mcp_calls": "A call of an MCP server's tool (SQLite)",
     "tokens": "Tokens of tools",
     "core": "The pure units",
 }
 DATABASES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
-ON_BOTH = ("turns", "load", "long_turns", "calls", "durable_streams")
+ON_BOTH = ("turns", "load", "long_turns", "calls", "durable_streams", "files")
 """What a database has most of the time of."""
 
 

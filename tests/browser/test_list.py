@@ -79,10 +79,13 @@ def test_search_finds_by_title_and_ctrl_k_leads_there(tab: ChatPage) -> None:
 def test_show_more_goes_on_to_the_end_and_keeps_what_it_showed(tab: ChatPage, live_product: LiveProduct) -> None:
     live_product.call("make_many", live_product.user_id, 270)
     tab.open("/")
-    for shown in (60, 120, 180, 240):
-        expect(tab.page.locator("#conversations .row")).to_have_count(shown)
+    every = tab.page.locator("#conversations .row")
+    expect(every).to_have_count(60)
+    for before, shown in ((60, 120), (120, 180), (180, 240), (240, 270)):
         tab.page.get_by_role("button", name="Show more").click()
-    expect(tab.page.locator("#conversations .row")).to_have_count(270)
+        expect(every).to_have_count(shown)
+        # The focus scrolls: a click that comes before it may be let go beside the button.
+        expect(every.nth(before).get_by_role("link")).to_be_focused()
     expect(tab.page.get_by_role("button", name="Show more")).to_be_hidden()
     everything = rows(tab)
     assert sorted(everything) == sorted(f"Number {number}" for number in range(270))
