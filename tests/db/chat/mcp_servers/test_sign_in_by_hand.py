@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -100,7 +101,7 @@ def test_a_client_by_hand_signs_in_and_its_secret_is_shown_nowhere(
     (asked,) = sign_ins.asked
     assert ("basic_secret" in asked, "client_secret" in asked) == (is_basic, not is_basic)
     assert SECRET not in repr(all_rows())
-    for page in (API, f"/admin/think_tools/mcpserver/{server_id}/change/"):
+    for page in (API, f"/admin/think_tools/mcpserver/{quote(server_id)}/change/"):
         assert SECRET not in applicant.get(page).content.decode()
 
 
@@ -154,7 +155,7 @@ def test_an_issuer_of_another_name_is_refused_with_the_rule_until_an_administrat
     assert f"'{sign_ins.named}'" in words
     assert f"'{sign_ins.origin}'" in words
     assert "RFC 8414" in words
-    change = f"/admin/think_tools/mcpserver/{first}/change/"
+    change = f"/admin/think_tools/mcpserver/{quote(first)}/change/"
     assert applicant.post(change, {"allowed_issuer": sign_ins.origin}).status_code in {302, 403}  # she is none
     assert not McpServer.objects.exclude(allowed_issuer="").exists()
     assert "metadata" in admin.get(change).content.decode()
