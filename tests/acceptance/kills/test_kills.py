@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import redis
 
+from fibers.queue.names import list_of, taken_key
 from tests.acceptance.product import Product, redis_socket
 from tests.chaos import oracle
 from tests.chaos.driver import database_of, make_brief
@@ -130,14 +131,22 @@ def _runs_a_turn(product: Product, pid: int) -> bool:
     return any(f":{pid}:" in name for (name,) in workers)
 
 
-async def test_lost_message_of_the_broker(own_product: Product) -> None:
+@pytest.mark.parametrize("is_taken", [True, False], ids=["name", "task"])
+async def test_lost_message_of_the_broker(own_product: Product, is_taken: bool) -> None:
+    """A name that a worker took and a task that a worker received, each lost with it."""
     own_product.workers[0].stop()
     url = own_product.url(f"/agents/assistant/lost?token={own_product.token('alice')}").replace("http", "ws", 1)
     line = Line("A", "lost", url, random.Random(1))
     try:
-        request = await line.ask([user_message("say: Here after all.")])
-        with redis.Redis(unix_socket_path=str(redis_socket(own_product.folder))) as client:
-            assert await asyncio.to_thread(client.blmove, "think", "lost", 20)
+        address = str(redis_socket(own_product.folder))
+        with redis.Redis(unix_socket_path=address, socket_timeout=30) as client:
+            if is_taken:
+                client.set(taken_key(""), "1", ex=60)
+            else:
+                client.delete(taken_key(""))
+            request = await line.ask([user_message("say: Here after all.")])
+            carrier = list_of("") if is_taken else "think"
+            assert await asyncio.to_thread(client.blmove, carrier, "lost", 20)
         begun = time.monotonic()
         own_product.workers[0].start()
         assert await line.wait(lambda: request in line.ended, seconds=60)
