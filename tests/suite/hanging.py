@@ -47,6 +47,15 @@ def pytest_timeout_set_timer(item: pytest.Item) -> Generator[None, object, objec
     return done
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let a test whose own limit is beyond the process's go on until that one: a long run of chaos."""
+    seconds = float(item.config.getini("faulthandler_timeout"))
+    own = item.get_closest_marker("timeout")
+    if seconds and own is not None and own.args and own.args[0] >= seconds:
+        faulthandler.dump_traceback_later(own.args[0] + seconds, file=item.config.stash[STDERR], exit=True)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
     """Set the limit anew for what follows a failure; the end of the test calls it off."""
