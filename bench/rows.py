@@ -75,7 +75,8 @@ def table(groups: Sequence[tuple[str, Sequence[Row]]]) -> str:
 def beside(names: Sequence[str], groups: Sequence[tuple[str, Sequence[Mapping[str, Row]]]]) -> str:
     """Draw a table of the same rows of several checkouts, the last of which is held against the first.
 
-    A cell has the median and, where there is one, the 99th percentile behind a stroke.
+    A cell has the median and, where there is one, the 99th percentile behind a stroke; so has the ratio. Where no row
+    has a goal there are no columns for goals.
     """
     lines = [["", "goal", *names, f"{names[-1]} / {names[0]}", "unit", "met"]]
     for title, entries in groups:
@@ -85,9 +86,17 @@ def beside(names: Sequence[str], groups: Sequence[tuple[str, Sequence[Mapping[st
             first, last = found[0], found[-1]
             some = next(row for row in reversed(found) if row is not None)
             what, goal, _, _, unit, met = _cells(some)
-            ratio = "" if first is None or last is None or not first.median else f"{last.median / first.median:.2f}"
-            lines.append([what, goal, *map(_figures, found), ratio, unit, "" if last is None else met])
+            lines.append([what, goal, *map(_figures, found), _ratio(first, last), unit, "" if last is None else met])
+    if not any(entry.goal is not None for _, entries in groups for found in entries for entry in found.values()):
+        return _draw([[line[0], *line[2:-1]] for line in lines], numbers=range(1, len(names) + 2))
     return _draw(lines, numbers=range(1, len(names) + 3))
+
+
+def _ratio(first: Row | None, last: Row | None) -> str:
+    if first is None or last is None or not first.median:
+        return ""
+    median = f"{last.median / first.median:.2f}"
+    return f"{median} / {last.p99 / first.p99:.2f}" if first.p99 and last.p99 else median
 
 
 def _figures(entry: Row | None) -> str:

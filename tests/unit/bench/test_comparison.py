@@ -41,18 +41,29 @@ def test_rows_stand_beside_each_other_and_what_one_cannot_do_is_empty() -> None:
     entries = merged(runs, ["parent", "this"])
     text = beside(["parent", "this"], [("Group", [*entries, {"parent": entry("c", 7.0, 8.0)}])])
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
-    assert lines[0] == ["", "goal", "parent", "this", "this / parent", "unit", "met"]
+    assert lines[0] == ["", "parent", "this", "this / parent", "unit"]  # no row has a goal
     assert lines[2][0] == "**Group**"
-    assert lines[3] == ["a", "", "5.00", "2.50", "0.50", "ms", ""]
-    assert lines[4] == ["b", "", "", "1.00", "", "ms", ""]
-    assert lines[5] == ["c", "", "7.00 / 8.00", "", "", "ms", ""]
+    assert lines[3] == ["a", "5.00", "2.50", "0.50", "ms"]
+    assert lines[4] == ["b", "", "1.00", "", "ms"]
+    assert lines[5] == ["c", "7.00 / 8.00", "", "", "ms"]
+
+
+def test_the_99th_percentiles_have_a_ratio_as_well() -> None:
+    text = beside(["reference", "ours"], [("G", [{"reference": entry("a", 4.0, 10.0), "ours": entry("a", 2.0, 30.0)}])])
+    assert [cell.strip() for cell in text.splitlines()[-1].strip("|").split("|")][1:4] == [
+        "4.00 / 10.0",
+        "2.00 / 30.0",
+        "0.50 / 3.00",
+    ]
 
 
 def test_a_goal_is_held_against_this_checkout() -> None:
     text = beside(
         ["parent", "this"], [("G", [{"parent": entry("a", 9.0, goal=5.0), "this": entry("a", 4.0, goal=5.0)}])]
     )
-    assert [cell.strip() for cell in text.splitlines()[-1].strip("|").split("|")][-1] == "yes"
+    head, last = ([cell.strip() for cell in text.splitlines()[at].strip("|").split("|")] for at in (0, -1))
+    assert head == ["", "goal", "parent", "this", "this / parent", "unit", "met"]
+    assert last == ["a", "≤ 5.00", "9.00", "4.00", "0.44", "ms", "yes"]
 
 
 def test_a_checkout_has_the_name_that_it_is_given_or_that_of_its_directory() -> None:
