@@ -12,13 +12,19 @@ from bench.sockets import Socket
 
 TEXT_DELTA = b'\\"type\\":\\"text-delta\\"'
 DONE = b'"done":true'
+TURN_SECONDS = 180.0
+"""The longest that a turn may take to its first word, and from there to its end."""
+SENTENCES = "A sentence of an ordinary length, as people and models write them all day long. " * 4
+"""The text of a message of a stored conversation."""
+
+Asked = tuple[Socket, str, str]  # where, its marker, request id
 
 
-def ask(socket: Socket, text: str) -> tuple[str, float]:
-    """Send a chat request as the published client does; returns its id and when it left."""
+def ask(socket: Socket, text: str, *, before: Sequence[object] = ()) -> tuple[str, float]:
+    """Send a chat request as the published client does; returns its id and when it left. `before`: earlier messages."""
     request_id = secrets.token_hex(4)
     message = {"id": secrets.token_hex(8), "role": "user", "parts": [{"type": "text", "text": text}]}
-    body = msgspec.json.encode({"messages": [message], "trigger": "submit-message"}).decode()
+    body = msgspec.json.encode({"messages": [*before, message], "trigger": "submit-message"}).decode()
     sent_at = socket.send(
         {"type": "cf_agent_use_chat_request", "id": request_id, "init": {"method": "POST", "body": body}}
     )
@@ -58,9 +64,9 @@ async def one_turn(socket: Socket, marker: str, received: Received, *, words: in
     start = len(socket.frames)
     request_id, sent_at = ask(socket, f"marker: {marker}\nstream {words} words at {rate}/s")
     mine = f'"id":"{request_id}"'.encode()
-    first = await socket.until(mine, TEXT_DELTA, start=start)
+    first = await socket.until(mine, TEXT_DELTA, start=start, seconds=TURN_SECONDS)
     received.turns[marker] = (sent_at, socket.times[first])
-    await socket.until(mine, DONE, start=first)
+    await socket.until(mine, DONE, start=first, seconds=TURN_SECONDS)
     return request_id
 
 
@@ -127,3 +133,19 @@ def delays(sent: Iterable[tuple[float, str]], received: Iterable[tuple[float, st
     if have != need:
         raise ValueError("what came is not what was sent")
     return found
+
+
+def lateness(asked: Iterable[Asked], log: ProviderLog, words: int) -> tuple[list[float], int, int]:
+    """Seconds that each chunk of these turns took, how many were sent, and how many turns were cut or differ."""
+    late: list[float] = []
+    broken = chunks = 0
+    for socket, marker, request_id in asked:
+        sent = log.sent.get(marker, [])
+        chunks += len(sent)
+        try:
+            late += delays(sent, text_chunks(socket, request_id))
+        except ValueError:
+            broken += 1
+        else:
+            broken += len(sent) != words  # a turn that was cut
+    return late, chunks, broken

@@ -6,7 +6,7 @@ Each answer has two hundred words, so twenty-five turns begin and end in each se
 import asyncio
 import time
 
-from bench.chats import Received, delays, greeted_all, one_turn, read_log, text_chunks
+from bench.chats import Asked, Received, greeted_all, lateness, one_turn, read_log
 from bench.rig import Meter, Options, running, socket_urls
 from bench.rows import Row, milliseconds, row
 from bench.sockets import Socket
@@ -19,12 +19,10 @@ SECONDS = 12.0
 GOAL_CPU_US = 150.0
 GOAL_LATE_MS = 100.0
 
-Asked = list[tuple[int, str, str]]  # socket, marker, request id
 
-
-async def converse(sockets: list[Socket], seconds: float, words: int, received: Received) -> Asked:
+async def converse(sockets: list[Socket], seconds: float, words: int, received: Received) -> list[Asked]:
     """Ask in each conversation as soon as it was answered; what has begun is waited for."""
-    asked: Asked = []
+    asked: list[Asked] = []
     until = time.monotonic() + seconds
 
     async def one(at: int, socket: Socket) -> None:
@@ -32,7 +30,7 @@ async def converse(sockets: list[Socket], seconds: float, words: int, received: 
         number = 0
         while number == 0 or time.monotonic() < until:
             marker = f"load{words}-{at}-{number}"
-            asked.append((at, marker, await one_turn(socket, marker, received, words=words, rate=RATE)))
+            asked.append((socket, marker, await one_turn(socket, marker, received, words=words, rate=RATE)))
             number += 1
 
     await asyncio.gather(*(one(at, socket) for at, socket in enumerate(sockets)))
@@ -57,17 +55,7 @@ async def _measure(product: Product, name: str, *, turns: int, words: int, secon
     took = time.monotonic() - began
     meter.stop()
     log = await read_log(product.provider_log)
-    late: list[float] = []
-    broken = chunks = 0
-    for at, marker, request_id in asked:
-        sent = log.sent.get(marker, [])
-        chunks += len(sent)
-        try:
-            late += delays(sent, text_chunks(sockets[at], request_id))
-        except ValueError:
-            broken += 1
-        else:
-            broken += len(sent) != words  # a turn that was cut
+    late, chunks, broken = lateness(asked, log, words)
     for socket in sockets:
         socket.close()
     first = [came_at - sent_at for sent_at, came_at in received.turns.values()]

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from bench.chats import ask, greeted, read_log, text_chunks
-from bench.rig import Options, echo_server, running, socket_url
+from bench.rig import Options, Served, echo_server, running, socket_url
 from bench.rows import Row, milliseconds, row
 from bench.sockets import Socket
 from tests.acceptance.product import Product
@@ -52,14 +52,14 @@ async def connect_bare(url: str) -> float:
     return time.perf_counter() - began
 
 
-async def begin(product: Product, words: int) -> Answer:
+async def begin(product: Served, words: int, rate: int = RATE) -> Answer:
     """Have an answer begun that stands after so many words."""
     url = socket_url(product, f"reconnect-{words}")
     socket = await Socket.connect(url)
     await greeted(socket)
-    script = f"marker: long-{words}\nstream {words} words at {RATE}/s\nwait: 300 s\nsay: end"
+    script = f"marker: long-{words}\nstream {words} words at {rate}/s\nwait: 300 s\nsay: end"
     request_id, _ = ask(socket, script)
-    await socket.until(f"{words - 1}".encode(), b"text-delta", seconds=words / RATE + 60)
+    await socket.until(f"{words - 1}".encode(), b"text-delta", seconds=words / rate + 60)
     await asyncio.sleep(0.5)
     shown = "".join(text for _, text in text_chunks(socket, request_id))
     return Answer(url=url, socket=socket, request_id=request_id, shown=shown)

@@ -9,11 +9,12 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 import psycopg
 
-from tests.acceptance.product import ROOT, Plan, Product, base_environ, start_product
+from tests.acceptance.product import ROOT, Plan, Process, Product, base_environ, start_product
 
 SAMPLE_SECONDS = 0.2
 LOG_TAIL = 3_000
@@ -32,6 +33,24 @@ class Options:
     database: str = "sqlite"
     processes: int = 1
     kept: "Kept | None" = None
+
+
+class Served(Protocol):
+    """What the driver asks of whatever speaks the protocol: the product, and the reference implementation."""
+
+    @property
+    def webs(self) -> Sequence[Process]:
+        """The servers that it may dial."""
+
+    @property
+    def provider_log(self) -> Path:
+        """What the provider says it sent."""
+
+    def url(self, path: str = "/", *, web: int = 0) -> str:
+        """Address on a server."""
+
+    def token(self, name: str) -> str:
+        """A person's bearer token."""
 
 
 class Kept:
@@ -105,13 +124,13 @@ def echo_server() -> Iterator[str]:
         process.stdout.close()
 
 
-def socket_url(product: Product, name: str, *, web: int = 0) -> str:
+def socket_url(product: Served, name: str, *, web: int = 0) -> str:
     """Address of a conversation of the one user there is."""
     url = product.url(f"/agents/assistant/{name}?token={product.token('alice')}", web=web)
     return url.replace("http", "ws", 1)
 
 
-def socket_urls(product: Product, name: str, count: int) -> list[str]:
+def socket_urls(product: Served, name: str, count: int) -> list[str]:
     """Addresses of so many conversations, dealt out to the web servers."""
     return [socket_url(product, f"{name}-{at}", web=at % len(product.webs)) for at in range(count)]
 
@@ -165,6 +184,15 @@ class Meter:
         for process in self._processes(name):
             with contextlib.suppress(psutil.NoSuchProcess):  # a child that ends meanwhile
                 found += process.memory_info().rss
+        return float(found)
+
+    def proportional(self) -> float:
+        """Bytes that all but the provider take now; a page that several share is counted once."""
+        found = 0
+        for name in self.pids.keys() - {"provider"}:
+            for process in self._processes(name):
+                with contextlib.suppress(psutil.NoSuchProcess):  # a child that ends meanwhile
+                    found += process.memory_full_info().pss
         return float(found)
 
     def _processes(self, name: str) -> list[psutil.Process]:

@@ -10,6 +10,7 @@ from django.core.management.color import no_style
 from django.db import connection
 from django.utils import timezone
 
+from bench.chats import SENTENCES
 from chat.agent.base import InstanceKey
 from chat.instances.rows import ensure_instance
 from chat.runtime.add_messages import add_messages
@@ -18,7 +19,6 @@ from sessions_app.core.messages.messages import to_content
 from sessions_app.models import Message, Session
 from thinkproject.kernel.jsonvalue import byte_size
 
-TEXT = "A sentence of an ordinary length, as people and models write them all day long. " * 4
 USER = "alice"
 WARM_UP = 5
 
@@ -60,7 +60,7 @@ def time_adding(name: str, count: int) -> list[float]:
     times = []
     for number in range(count + WARM_UP):
         began = time.perf_counter()
-        add_messages(key, [{"role": "user", "parts": [{"type": "text", "text": f"{number}. {TEXT}"}]}])
+        add_messages(key, [{"role": "user", "parts": [{"type": "text", "text": f"{number}. {SENTENCES}"}]}])
         times.append(time.perf_counter() - began)
     return times[WARM_UP:]
 
@@ -70,7 +70,7 @@ def new_message(first: int, index: int, session_id: str) -> Message:
     message: shapes.Message = {
         "id": f"{session_id}-{index}",
         "role": ("user", "assistant")[index % 2],
-        "parts": [{"type": "text", "text": TEXT}],
+        "parts": [{"type": "text", "text": SENTENCES}],
     }
     return Message(
         pk=first + index,

@@ -7,7 +7,7 @@ out as in `bench.first_chunk`; the driver's is that of the same burst against a 
 import asyncio
 import time
 
-from bench.chats import Received, added, connect_all, greeted, greeted_all, one_turn, read_log
+from bench.chats import Asked, Received, added, connect_all, greeted, greeted_all, one_turn, read_log
 from bench.rig import Meter, Options, echo_server, running, socket_url, socket_urls
 from bench.rows import Row, milliseconds, row
 from bench.sockets import Socket
@@ -29,12 +29,16 @@ SETTLE_SECONDS = 0.5
 async def burst(sockets: list[Socket], name: str, rounds: int, received: Received, *, words: int) -> None:
     """All at the same moment, again when all have ended."""
     for number in range(rounds):
-        asked = (
-            one_turn(socket, f"{name}-{number}-{at}", received, words=words, rate=RATE)
-            for at, socket in enumerate(sockets)
-        )
-        await asyncio.gather(*asked)
+        await at_once(sockets, f"{name}-{number}", received, words=words)
         await asyncio.sleep(SETTLE_SECONDS)
+
+
+async def at_once(sockets: list[Socket], name: str, received: Received, *, words: int) -> list[Asked]:
+    """One turn in each conversation, all asked for at the same moment; ends when all have."""
+    markers = [f"{name}-{at}" for at in range(len(sockets))]
+    turns = zip(sockets, markers, strict=True)
+    ids = await asyncio.gather(*(one_turn(socket, mark, received, words=words, rate=RATE) for socket, mark in turns))
+    return list(zip(sockets, markers, ids, strict=True))
 
 
 async def bare_burst(echo_url: str, count: int) -> list[float]:
