@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-TABLE, COMPARISON = "table", "comparison"
+TABLE, COMPARISON, REFERENCE = "table", "comparison", "reference"
 
 
 def write_page(path: Path, name: str, text: str) -> None:
