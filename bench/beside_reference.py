@@ -37,7 +37,6 @@ PROCESSES = 2
 """Web servers, and as many workers, of ours."""
 WINDOW = 500
 """Messages of a long conversation that ours gives a client at once."""
-PSS_SECONDS = 0.5
 SETTLE_SECONDS = 0.5
 STORE_SECONDS = 120.0
 
@@ -208,19 +207,11 @@ async def stored(side: Side, amounts: Amounts) -> list[Row]:
 async def measure(start: Callable[[], contextlib.AbstractContextManager[Side]], amounts: Amounts) -> list[Row]:
     """Start one side, measure everything, and end it."""
     with start() as side:
-        peak = 0.0
-
-        async def watch() -> None:
-            nonlocal peak
-            meter = side.meter()
-            while True:
-                peak = max(peak, meter.proportional())
-                await asyncio.sleep(PSS_SECONDS)
-
-        watching = asyncio.create_task(watch())
+        meter = side.meter()
+        meter.start()
         rows = [*await bursts(side, amounts), *await replays(side, amounts), *await stored(side, amounts)]
-        watching.cancel()
-        return [*rows, Row(what="memory of all its processes at most", unit="MB", median=peak / 1e6)]
+        meter.stop()
+        return [*rows, Row(what="memory of all its processes at most", unit="MB", median=meter.most / 1e6)]
 
 
 def main() -> int:

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +17,7 @@ import psycopg
 
 from tests.acceptance.product import ROOT, Plan, Process, Product, base_environ, start_product
 
-SAMPLE_SECONDS = 0.2
+SAMPLE_SECONDS = 0.5
 LOG_TAIL = 3_000
 ENVIRON = {"THINK_TURNS_PER_MINUTE": "0", "THINK_RUNNING_TURNS_PER_USER": "0", "THINK_LOG_LEVEL": "WARNING"}
 
@@ -142,7 +143,8 @@ class Meter:
     pids: Mapping[str, Sequence[int]]
     cpu: dict[str, float] = field(default_factory=dict)  # seconds
     waited: dict[str, float] = field(default_factory=dict)  # seconds in which it could have run and had no core
-    peak: dict[str, float] = field(default_factory=dict)  # bytes
+    peak: dict[str, float] = field(default_factory=dict)  # bytes that are resident
+    most: float = 0.0  # bytes of all but the provider, of which what processes share is counted once
     _before: dict[str, float] = field(default_factory=dict)
     _waited_before: dict[str, float] = field(default_factory=dict)
     _task: asyncio.Task[None] | None = None
@@ -166,8 +168,7 @@ class Meter:
 
     def start(self) -> None:
         """Begin."""
-        self._before = {name: self._spent(name) for name in self.pids}
-        self._waited_before = {name: self._waiting(name) for name in self.pids}
+        self._before, self._waited_before = self._spent(), self._waiting()
         self._task = asyncio.get_running_loop().create_task(self._sample())
 
     def stop(self) -> None:
@@ -175,55 +176,72 @@ class Meter:
         assert self._task is not None
         self._task.cancel()
         self._look()
-        self.cpu = {name: self._spent(name) - before for name, before in self._before.items()}
-        self.waited = {name: self._waiting(name) - before for name, before in self._waited_before.items()}
+        self.cpu = _since(self._before, self._spent())
+        self.waited = _since(self._waited_before, self._waiting())
 
     def memory(self, name: str) -> float:
         """Bytes of resident memory now."""
-        found = 0
-        for process in self._processes(name):
-            with contextlib.suppress(psutil.NoSuchProcess):  # a child that ends meanwhile
-                found += process.memory_info().rss
-        return float(found)
+        return _sum(self._processes()[name], lambda process: process.memory_info().rss)
 
-    def proportional(self) -> float:
-        """Bytes that all but the provider take now; a page that several share is counted once."""
-        found = 0
-        for name in self.pids.keys() - {"provider"}:
-            for process in self._processes(name):
-                with contextlib.suppress(psutil.NoSuchProcess):  # a child that ends meanwhile
-                    found += process.memory_full_info().pss
-        return float(found)
+    def _processes(self) -> dict[str, list[psutil.Process]]:
+        """All of each name. One look at the list of processes, which takes the driver milliseconds, serves them all."""
+        started = defaultdict(list)
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                started[process.ppid()].append(process)
 
-    def _processes(self, name: str) -> list[psutil.Process]:
-        roots = [psutil.Process(pid) for pid in self.pids[name]]
-        return [*roots, *(child for root in roots for child in root.children(recursive=True))]
+        def family(root: psutil.Process) -> Iterator[psutil.Process]:
+            yield root
+            for child in started[root.pid]:
+                yield from family(child)
 
-    def _spent(self, name: str) -> float:
-        spent = 0.0
-        for process in self._processes(name):
-            with contextlib.suppress(psutil.NoSuchProcess):  # a child that ends meanwhile; its parent counts it
-                spent += sum(process.cpu_times()[:4])  # user and system, its own and that of children that ended
-        return spent
+        roots = {name: [psutil.Process(pid) for pid in pids] for name, pids in self.pids.items()}
+        return {name: [each for root in found for each in family(root)] for name, found in roots.items()}
 
-    def _waiting(self, name: str) -> float:
-        """Seconds its threads have waited for a core so far; Linux reports it, elsewhere it is zero."""
-        nanoseconds = 0
-        for process in self._processes(name):
-            for path in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
-                with contextlib.suppress(OSError):  # a thread that ends meanwhile
-                    nanoseconds += int(path.read_text(encoding="ascii").split()[1])
-        return nanoseconds / 1e9
+    def _spent(self) -> dict[str, float]:
+        """User and system time, its own and that of children that ended."""
+        return {
+            name: _sum(found, lambda process: sum(process.cpu_times()[:4])) for name, found in self._processes().items()
+        }
+
+    def _waiting(self) -> dict[str, float]:
+        """Seconds that threads have waited for a core so far; Linux reports it, elsewhere it is zero."""
+        return {name: _sum(found, _waited) for name, found in self._processes().items()}
 
     def _look(self) -> None:
-        for name in self.pids:
-            with contextlib.suppress(psutil.NoSuchProcess):  # at the end of a run that failed
-                self.peak[name] = max(self.peak.get(name, 0.0), self.memory(name))
+        with contextlib.suppress(psutil.NoSuchProcess):  # at the end of a run that failed
+            shares = 0.0
+            for name, found in self._processes().items():
+                resident = _sum(found, lambda process: process.memory_info().rss)
+                self.peak[name] = max(self.peak.get(name, 0.0), resident)
+                if name != "provider":
+                    shares += _sum(found, lambda process: process.memory_full_info().pss)
+            self.most = max(self.most, shares)
 
     async def _sample(self) -> None:
         while True:
-            self._look()
+            await asyncio.to_thread(self._look)  # the loop has frames to stamp meanwhile
             await asyncio.sleep(SAMPLE_SECONDS)
+
+
+def _sum(processes: Iterable[psutil.Process], amount: Callable[[psutil.Process], float]) -> float:
+    found = 0.0
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):  # a child that ends meanwhile; its parent counts its time
+            found += amount(process)
+    return found
+
+
+def _since(before: Mapping[str, float], now: Mapping[str, float]) -> dict[str, float]:
+    return {name: now[name] - spent for name, spent in before.items()}
+
+
+def _waited(process: psutil.Process) -> float:
+    nanoseconds = 0
+    for path in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):  # a thread that ends meanwhile
+            nanoseconds += int(path.read_text(encoding="ascii").split()[1])
+    return nanoseconds / 1e9
 
 
 def _postgres(url: str) -> list[int]:
