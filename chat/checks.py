@@ -1,10 +1,9 @@
 """System checks: of the agents that developers wrote, and of how the site signs users in and stores files.
 
-Agents: chat.E001 two classes of one route name · chat.E002 a reserved or impossible route name · chat.E003 a value the
-product cannot serve · chat.E004 a hook that cannot be called as it is · chat.E005 a price that cannot be read ·
-chat.E007 an invalid setting for long conversations · chat.E008 a title, icon or suggestion that cannot be shown ·
-chat.E009 a model that cannot be offered, or facts of one that cannot be read · chat.W001 a method in camel case, which
-nothing calls · chat.E010 a missing or wrong implementation of a tool · chat.W002 a tool that another process has to run
+Agents: chat.E002 a reserved or impossible route name · chat.E003 a value the product cannot serve · chat.E004 a hook
+that cannot be called as it is · chat.E005 a price that cannot be read · chat.E007 an invalid setting for long
+conversations · chat.E008 a title, icon or suggestion that cannot be shown · chat.E009 a model that cannot be offered,
+or facts of one that cannot be read · chat.W001 a method in camel case, which nothing calls · chat.E010 a missing or wrong implementation of a tool · chat.W002 a tool that another process has to run
 (both in `chat/durable_tools/checks.py`) · chat.E011 a plugin that cannot be used (`chat/user_code/checks.py`).
 
 Site: chat.E101 an entry of THINK_ALLOWED_ORIGINS that is not an origin · chat.E102 middleware that sign-in needs is
@@ -131,16 +130,8 @@ def _name(agent_class: type[Agent]) -> str:
 
 @register("chat")
 def check_names(**_kwargs: Any) -> list[CheckMessage]:
-    """Report classes that claim the same route name, and names that cannot be routed."""
-    found: list[CheckMessage] = [
-        Error(
-            f"Two agents claim the route name {name!r}: {_name(first)} (served) and {_name(second)}.",
-            hint="Rename one of the classes.",
-            id="chat.E001",
-        )
-        for name, first, second in registry.clashes()
-    ]
-    found += [
+    """Report names that cannot be routed."""
+    return [
         Error(
             f"{_name(each)} is served at /agents/{each.route_name()}/…, which is no address of an agent.",
             hint="Rename the class: in kebab case it has 1 to 200 characters and is not `sub`, as sub-agents' paths.",
@@ -149,7 +140,6 @@ def check_names(**_kwargs: Any) -> list[CheckMessage]:
         for each in registry.registered_classes()
         if not is_root_name(each.route_name()) or len(each.route_name()) > MAX_ROUTE_CHARS
     ]
-    return found
 
 
 @register("chat")

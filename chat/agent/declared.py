@@ -1,12 +1,10 @@
-"""The classes that were declared, by route name. Subclasses register themselves when they are defined.
-
-A clash is kept for the system check (`chat.E001`), which names both modules; it does not crash an import.
-"""
+"""The classes that were declared, by route name. Subclasses register themselves when they are defined."""
 
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 classes: dict[str, type[Any]] = {}
-clashes: list[tuple[str, type[Any], type[Any]]] = []
 
 
 def kebab(name: str) -> str:
@@ -21,22 +19,26 @@ def kebab(name: str) -> str:
 
 
 def register(agent_class: type[Any]) -> None:
-    """Serve a class under its route name. The same class again (a reload of its module) replaces itself."""
+    """Serve a class under its route name. The same class again (a reload of its module) replaces itself.
+
+    Errors: `ImproperlyConfigured` when another class has the name; that one is served on.
+    """
     name = agent_class.route_name()
-    present = classes.get(name)
-    if present is not None and _identity(present) != _identity(agent_class):
-        clashes.append((name, present, agent_class))
-        return
+    present = classes.get(name, agent_class)
+    if _place(present) != _place(agent_class):
+        raise ImproperlyConfigured(
+            f"Two agents claim the route name {name!r}: {_place(present)} and {_place(agent_class)}. "
+            "Rename one of the classes."
+        )
     classes[name] = agent_class
 
 
-def _identity(agent_class: type[Any]) -> tuple[str, str]:
-    return agent_class.__module__, agent_class.__qualname__
+def _place(agent_class: type[Any]) -> str:
+    return f"{agent_class.__module__}.{agent_class.__qualname__}"
 
 
 def unregister(agent_class: type[Any]) -> None:
-    """Forget a class and its clashes: for tests that define agents."""
+    """Forget a class: for tests that define agents."""
     name = agent_class.route_name()
     if classes.get(name) is agent_class:
         del classes[name]
-    clashes[:] = [clash for clash in clashes if agent_class not in clash[1:]]

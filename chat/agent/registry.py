@@ -29,8 +29,3 @@ def list_agents() -> list[Appearance]:
 def registered_classes() -> list[type[Agent]]:
     """All served classes, for checks."""
     return list(declared.classes.values())
-
-
-def clashes() -> list[tuple[str, type[Agent], type[Agent]]]:
-    """Route names claimed by two classes: the name, the served class, the hidden class."""
-    return list(declared.clashes)

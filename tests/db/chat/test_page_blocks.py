@@ -31,8 +31,7 @@ COMMANDS = blocks("console")
 
 @pytest.mark.parametrize("page", PYTHON, ids=lambda page: page[0].page)
 def test_the_python_of_a_page_runs(page: list[Block], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(declared, "classes", dict(declared.classes))  # a page's agents are served by no other test
-    monkeypatch.setattr(declared, "clashes", [])
+    monkeypatch.setattr(declared, "classes", {})  # a page's agents are served by no other test, and may have its names
     names: dict[str, Any] = {"__name__": "page", "self": Anything()}
     for block in page:
         code = compile(block.code, str(block), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
