@@ -40,9 +40,10 @@ class Learned:
     `asked_at`: epoch seconds of the last answer about the model, or of the attempt. `left_out`: options that are not
     sent, `renamed`: those that are sent under another name. `refused_tools`: by name, a mark of the declaration that
     was refused, so that a mended one is sent again. `inputs`: media by the report of its server, `refused_inputs`:
-    those for which a request was refused. `price`: as `THINK_PRICES` has it. `demands`: what its history has to have
-    (`adapters/demands.py`). `server`: the kind of server that runs it, as that calls itself. `abilities`: what a probe
-    found, by the names of `Ability`.
+    those for which a request was refused. `refused_schemas`: whether the requests had tools in which the schema of the
+    answer was refused; some refuse the two together only. `price`: as `THINK_PRICES` has it. `demands`: what its
+    history has to have (`adapters/demands.py`). `server`: the kind of server that runs it, as that calls itself.
+    `abilities`: what a probe found, by the names of `Ability`.
     """
 
     asked_at: float = 0.0
@@ -56,6 +57,7 @@ class Learned:
     renamed: dict[str, str] = field(default_factory=dict)
     refused_tools: dict[str, str] = field(default_factory=dict)
     refused_inputs: tuple[str, ...] = ()
+    refused_schemas: tuple[bool, ...] = ()
     demands: tuple[str, ...] = ()
     server: str = ""
     abilities: dict[str, bool] = field(default_factory=dict)
@@ -121,6 +123,28 @@ class ModelMemory:
             self._known.clear()
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryOfModel:
+    """The part of a memory that is about one model at one address, for the adapter that asks it."""
+
+    memory: ModelMemory
+    base_url: str
+    model: str
+
+    @property
+    def known(self) -> Learned:
+        """The knowledge of this process; nothing before the first `recall`."""
+        return self.memory.of(self.base_url, self.model)
+
+    async def recall(self) -> Learned:
+        """The same, read anew after a while. Never raises."""
+        return await self.memory.recall(self.base_url, self.model)
+
+    async def learn(self, change: Callable[[Learned], Learned]) -> None:
+        """Change what is known, here and for the other processes. Never raises."""
+        await self.memory.learn(self.base_url, self.model, change)
+
+
 def declaration_mark(name: str, description: str, schema: JSONValue) -> str:
     """A mark of a tool's declaration: another one of the same name was not refused yet."""
     return hashlib.sha256(dump([name, description, schema]).encode()).hexdigest()[:16]
@@ -140,6 +164,7 @@ def _load(base_url: str, model: str) -> Learned | None:
             "left_out": tuple(stored.get("left_out", ())),
             "demands": tuple(stored.get("demands", ())),
             "refused_inputs": tuple(stored.get("refused_inputs", ())),
+            "refused_schemas": tuple(stored.get("refused_schemas", ())),
             "inputs": None if inputs is None else tuple(inputs),
         }
     )

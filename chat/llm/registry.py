@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from chat.core.model.abilities import Ability
 from chat.core.model.catalogue import Medium
 from chat.core.model.fallbacks import Fallbacks, Unusable, models_of
-from chat.core.model.language_model import LanguageModel, ToolSpec
+from chat.core.model.language_model import LanguageModel, ModelRequest, ToolSpec
 from chat.core.model.overflow import Limits
 from chat.core.model.prices import Price, read_prices
 from chat.errors import ModelNotConfigured
@@ -211,10 +211,12 @@ def guarded(model: LanguageModel, *, gap_seconds: float | None = None) -> Langua
     )
 
 
-def _passes_schemas_over(name: str) -> bool:
-    """Whether a probe found that a model gives no heed to schemas, or refuses them, and can call a tool instead."""
-    found = learned_of(name).abilities
-    return found.get(Ability.SCHEMA) is False and found.get(Ability.TOOLS) is True
+def _passes_schemas_over(name: str, request: ModelRequest) -> bool:
+    """Whether a model refused the schema of such a request, or a probe found it of no use, and that it calls tools."""
+    learned = learned_of(name)
+    found = learned.abilities
+    is_useless = found.get(Ability.SCHEMA) is False and found.get(Ability.TOOLS) is True
+    return is_useless or bool(request.tools) in learned.refused_schemas
 
 
 def default_choice() -> Choice:

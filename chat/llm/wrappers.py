@@ -24,9 +24,6 @@ from chat.llm.answer_tool import AnswerCalls, by_tool
 from thinkproject.kernel.jsonvalue import JSONObject
 from thinkproject.kernel.retry import RetryPolicy
 
-_refusing_schemas: set[tuple[str, bool]] = set()
-
-
 POLICY: Final = RetryPolicy(attempts=3, jitter_share=0.25, asked_cap_seconds=120.0)
 """A provider that asks for a longer wait than the cap is not asked again: people learn the moment at once."""
 
@@ -242,12 +239,13 @@ class _Watch:
 class SchemaByTool(_Wrapper):
     """Ask for a structured answer as a tool call, where the provider refuses its schema or the request wants it so.
 
-    A provider that refused is remembered, with and without tools apart: some refuse the two together only. What the
-    model calls that tool with becomes the text of the answer, in one piece. `passes_over`: whether the model is known
-    to give no heed to schemas, and to call tools.
+    What the model calls that tool with becomes the text of the answer, in one piece. `passes_over`: whether the model
+    of a name is known to refuse a schema in such a request, or to give it no heed and to call tools.
     """
 
-    def __init__(self, model: LanguageModel, *, passes_over: Callable[[str], bool] = lambda _name: False) -> None:
+    def __init__(
+        self, model: LanguageModel, *, passes_over: Callable[[str, ModelRequest], bool] = lambda _name, _request: False
+    ) -> None:
         super().__init__(model)
         self._passes_over = passes_over
 
@@ -259,15 +257,11 @@ class SchemaByTool(_Wrapper):
         """Pass events on, translating those that need it."""
         return self._model.stream(request) if request.settings.response_schema is None else self._answer(request)
 
-    def _key(self, request: ModelRequest) -> tuple[str, bool]:
-        return self.name, bool(request.tools)
-
     def _must(self, request: ModelRequest) -> bool:
         settings = request.settings
         if settings.response_schema is None:
             return False
-        is_refused = self._key(request) in _refusing_schemas or self._passes_over(self.name)
-        return settings.response_by_tool or is_refused
+        return settings.response_by_tool or self._passes_over(self.name, request)
 
     async def _answer(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         if not self._must(request):
@@ -276,8 +270,8 @@ class SchemaByTool(_Wrapper):
                     async for event in events:
                         yield event
                 return
-            except SchemaRefused:
-                _refusing_schemas.add(self._key(request))
+            except SchemaRefused:  # its adapter remembers it
+                pass
         assert request.settings.response_schema is not None
         translate = AnswerCalls(request.settings.response_schema)
         async with contextlib.aclosing(self._model.stream(by_tool(request))) as events:

@@ -193,15 +193,17 @@ def estimate_request(request: ModelRequest, counter: TokenCounter = length_over_
 def was_cut(request: ModelRequest, usage: Usage) -> bool:
     """Whether a provider's count of what it read shows that its server cut the request, to its window.
 
-    Counts err in other ways: they leave tools out, and what was read from a cache; and text of many spaces has fewer
-    tokens than its length says. So the count must be too low by the length, and also by the words, of which none is
-    less than a token.
+    Counts err in other ways: they leave out tools, the arguments of calls, and what was read from a cache; and text of
+    many spaces has fewer tokens than its length says. So the count must be too low by the length of what all count, and
+    also by its words, of which none is less than a token.
     """
     read = usage.input_tokens
-    if read < LEAST_WINDOW or usage.cached_tokens or estimate_request(request) <= read * CUT_RATIO:
+    if read < LEAST_WINDOW or usage.cached_tokens:
         return False
-    least = _least_tokens(request.system) + sum(_count(message, _least_tokens) for message in request.messages)
-    return least > read * CUT_WORDS_RATIO
+    texts = [request.system, *(text for message in request.messages for text in _texts(message, with_calls=False))]
+    if sum(map(length_over_four, texts)) <= read * CUT_RATIO:
+        return False
+    return sum(map(_least_tokens, texts)) > read * CUT_WORDS_RATIO
 
 
 def _least_tokens(text: str) -> int:
@@ -222,7 +224,7 @@ def _count_tool(tool: ToolSpec, counter: TokenCounter) -> int:
     return counter(tool.name) + counter(tool.description) + counter(dump(tool.input_schema))
 
 
-def _texts(message: ModelMessage) -> Iterable[str]:
+def _texts(message: ModelMessage, *, with_calls: bool = True) -> Iterable[str]:
     if isinstance(message, ToolMessage):
         yield _as_text(message.output)
         return
@@ -231,7 +233,8 @@ def _texts(message: ModelMessage) -> Iterable[str]:
             case TextContent(text=text) | ReasoningContent(text=text):
                 yield text
             case ToolCallContent():
-                yield _as_text(content.input)
+                if with_calls:
+                    yield _as_text(content.input)
             case FileContent():
                 pass
             case _:

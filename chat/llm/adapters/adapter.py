@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Final, Literal
 
 import openai
@@ -47,7 +48,7 @@ from chat.llm.adapters.refusals import (
 from chat.llm.adapters.sse import SSEEvent, SSEOverflow
 from chat.llm.adapters.transport import TRANSPORT_ERRORS, drain, sse_batches
 from chat.llm.endpoint import Endpoint
-from chat.llm.model_memory import Learned, ModelMemory, model_memory
+from chat.llm.model_memory import Learned, MemoryOfModel, ModelMemory, model_memory
 from thinkproject.kernel.jsonvalue import JSONObject
 
 TAIL_SECONDS = 3.0
@@ -64,11 +65,37 @@ _SCHEMA_REFUSED: Final = re.compile(
 
 
 class _Lessons:
-    """Lessons of one request, and what would be known with them."""
+    """Lessons of one request, and what would be known with them. `body`: of the request, by what is known."""
 
-    def __init__(self, known: Learned) -> None:
-        self.known = known
-        self.made: list[Lesson] = []
+    def __init__(self, known: Learned, body: Callable[[Learned], JSONObject]) -> None:
+        self._before = known
+        self._known = known
+        self._body = body
+        self._made: list[Lesson] = []
+
+    def learn(self, sent: Sent, refusal: Refusal) -> Sent | None:
+        """The request as a refusal wants it; `None` when it holds no lesson."""
+        shorter = too_long_answer(sent.body, refusal)
+        if shorter is not None:
+            return replace(sent, body=shorter)
+        for lesson in (demanding(refusal.words), lesson_of(sent.body, refusal)):
+            if lesson is None or len(self._made) >= MAX_LESSONS:
+                continue
+            known = lesson(self._known)
+            again = as_learned(self._body(known), known)
+            if again.body != sent.body:
+                self._made.append(lesson)
+                self._known = known
+                return again
+        return None
+
+    async def keep(self, memory: MemoryOfModel, *, was_refused: bool = False, limit: int = 0) -> None:
+        """Remember what was learned, but of a request that is refused all the same only the limit that was named."""
+        made = [] if was_refused else list(self._made)
+        if limit and not 0 < self._before.context_tokens <= limit:
+            made.append(lambda learned: replace(learned, context_tokens=limit))
+        if made:
+            await memory.learn(lambda learned: _all(made, learned))
 
 
 class _LastBody:
@@ -93,6 +120,10 @@ class _LastBody:
 
 def _without_context(learned: Learned) -> Learned:
     return replace(learned, context_tokens=0, cuts_silently=False)
+
+
+def _with(kind: bool, kinds: tuple[bool, ...]) -> tuple[bool, ...]:
+    return kinds if kind in kinds else (*kinds, kind)
 
 
 def _all(lessons: list[Lesson], learned: Learned) -> Learned:
@@ -124,7 +155,7 @@ class HttpModel(ABC):
         """
         self._endpoint = endpoint
         self._model = model
-        self._memory = memory
+        self._memory = MemoryOfModel(memory, endpoint.base_url, model)
         self._observe = observe
         self._bodies = _LastBody(self._body)
 
@@ -146,23 +177,20 @@ class HttpModel(ABC):
     @property
     def accepts_images(self) -> bool:
         """Whether pictures are sent."""
-        return self._sends("image", self._known())
+        return self._sends("image", self._memory.known)
 
     @property
     def accepts_documents(self) -> bool:
         """Whether PDF documents are sent."""
-        return self._sends("document", self._known())
+        return self._sends("document", self._memory.known)
 
     def _sends(self, medium: Literal["image", "document"], known: Learned) -> bool:
         found = reads(medium, self._endpoint, known)
         return medium in self.tried_media if found is None else found
 
-    def _known(self) -> Learned:
-        return self._memory.of(self._endpoint.base_url, self._model)
-
     def describe(self, request: ModelRequest) -> JSONObject:
         """The body `stream` would send; long data URLs shortened, anything like a credential out."""
-        known = self._known()
+        known = self._memory.known
         return redact_body(as_learned(self._bodies.take(request, known), known).body)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
@@ -174,7 +202,7 @@ class HttpModel(ABC):
         try:
             async with self._open(request) as begun:
                 reader, batches = begun.reader, begun.batches
-                for item in (*self._begun(begun.sent.body, self._known()), *begun.items):
+                for item in (*self._begun(begun.sent.body, self._memory.known), *begun.items):
                     yield item
                 if begun.error is not None:
                     raise begun.error
@@ -200,8 +228,11 @@ class HttpModel(ABC):
         A lesson is kept when the next request is not refused as such, so a refusal that was misread teaches nothing.
         """
         headers = {**self._endpoint.headers, **request.settings.headers, "Accept-Encoding": "identity"}
-        known = await self._memory.recall(self._endpoint.base_url, self._model)
-        sent, lessons = as_learned(self._bodies.make(request, known), known), _Lessons(known)
+        known = await self._memory.recall()
+        sent, lessons = (
+            as_learned(self._bodies.make(request, known), known),
+            _Lessons(known, partial(self._body, request)),
+        )
         while True:
             async with contextlib.AsyncExitStack() as stack:
                 try:
@@ -211,55 +242,34 @@ class HttpModel(ABC):
                 except (openai.APIStatusError, ModelError) as error:
                     body = _words_of(error)
                     self._observe(body)
-                    again = self._learned_from(request, sent, lessons, read_refusal(body)) if body else None
+                    refusal = read_refusal(body)
+                    await self._look_for_schema(request, refusal)
+                    again = lessons.learn(sent, refusal) if body else None
                     if again is None:
-                        await self._keep(lessons, known, was_refused=bool(body), limit=named_limit(body))
+                        await lessons.keep(self._memory, was_refused=bool(body), limit=named_limit(body))
                         raise
                     sent = again
                 else:
                     self._observe("")
-                    await self._keep(lessons, known)
+                    await lessons.keep(self._memory)
                     yield begun
                     return
 
-    def _learned_from(self, request: ModelRequest, sent: Sent, lessons: "_Lessons", refusal: Refusal) -> Sent | None:
-        """The request as a refusal wants it; `None` when it holds no lesson. Errors: `SchemaRefused`."""
+    async def _look_for_schema(self, request: ModelRequest, refusal: Refusal) -> None:
+        """Remember a refusal of the answer's schema, for requests as this one. Errors: `SchemaRefused`."""
         if request.settings.response_schema is not None and _SCHEMA_REFUSED.search(refusal.words):
+            kind = bool(request.tools)
+            await self._memory.learn(lambda known: replace(known, refused_schemas=_with(kind, known.refused_schemas)))
             raise SchemaRefused(f"{self._endpoint.provider} does not take a schema for the answer.") from None
-        shorter = too_long_answer(sent.body, refusal)
-        if shorter is not None:
-            return replace(sent, body=shorter)
-        for lesson in (demanding(refusal.words), lesson_of(sent.body, refusal)):
-            if lesson is None or len(lessons.made) >= MAX_LESSONS:
-                continue
-            known = lesson(lessons.known)
-            again = as_learned(self._body(request, known), known)
-            if again.body != sent.body:
-                lessons.made.append(lesson)
-                lessons.known = known
-                return again
-        return None
-
-    async def _keep(self, lessons: "_Lessons", known: Learned, *, was_refused: bool = False, limit: int = 0) -> None:
-        """Remember what was learned, but of a request that is refused all the same only the limit that was named."""
-        made = [] if was_refused else list(lessons.made)
-        if limit and not 0 < known.context_tokens <= limit:
-            made.append(lambda learned: replace(learned, context_tokens=limit))
-        if made:
-            await self._memory.learn(self._endpoint.base_url, self._model, lambda learned: _all(made, learned))
 
     async def _finished(self, finish: Finish, request: ModelRequest, sent: Sent) -> Finish:
         """The end of an answer, with what was not sent, or was not read: a server that cuts counts too little."""
         warnings = self._warnings(request, sent)
-        read, known = finish.usage.input_tokens, self._known()
+        read, known = finish.usage.input_tokens, self._memory.known
         if read > known.context_tokens * BEYOND > 0:  # what was known was wrong, or the server was set up anew
-            await self._memory.learn(self._endpoint.base_url, self._model, _without_context)
+            await self._memory.learn(_without_context)
         if not 0 < known.context_tokens <= read * BEYOND and was_cut(request, finish.usage):
-            await self._memory.learn(
-                self._endpoint.base_url,
-                self._model,
-                lambda learned: replace(learned, context_tokens=read, cuts_silently=True),
-            )
+            await self._memory.learn(lambda learned: replace(learned, context_tokens=read, cuts_silently=True))
             cut = f"{self.name} read {read} tokens, the end of what was sent, and nothing of the rest. {WIDEN}"
             warnings = (*warnings, cut)
         return replace(finish, warnings=warnings)
@@ -270,7 +280,7 @@ class HttpModel(ABC):
         names = [name for field, name in self.unsent.items() if getattr(settings, field) not in (None, ())]
         found = [f"{self.name} does not support {name}; it was not sent." for name in (*names, *sent.left_out)]
         found += [f"{self.name} does not take the tool {name}; it was not sent." for name in sent.tools]
-        if request.tools and not sends_tools(self._endpoint, self._known()):
+        if request.tools and not sends_tools(self._endpoint, self._memory.known):
             found.append(f"{self.name} cannot call tools; none were sent.")
         return tuple(found)
 

@@ -63,7 +63,7 @@ class ChatCompletionsModel(HttpModel):
     def _reader(self, request: ModelRequest) -> ChatReader:
         # An answer that goes on is not looked through: its beginning is text already.
         speaks = not request.continues and request.settings.response_schema is None and request.tool_choice != "none"
-        is_offered = self._endpoint.calls_in_text and sends_tools(self._endpoint, self._known())
+        is_offered = self._endpoint.calls_in_text and sends_tools(self._endpoint, self._memory.known)
         tools = {tool.name: tool.input_schema for tool in request.tools} if speaks and is_offered else None
         return ChatReader(self.name, self._endpoint.secrets, known_call_ids(request.messages), tools)
 

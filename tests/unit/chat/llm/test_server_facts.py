@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from chat.core.model.language_model import ToolSpec
+from chat.core.model.language_model import AssistantMessage, ModelSettings, ToolCallContent, ToolMessage, ToolSpec
 from chat.core.model.overflow import Limits
 from chat.errors import ContextOverflow
 from chat.llm.adapters.transport import close_clients
-from chat.llm.registry import facts_of, inquire_of, limits_of, resolve_model
-from chat.llm.testing import collect, make_request
+from chat.llm.registry import cuts_silently, facts_of, guarded, inquire_of, limits_of, resolve_model
+from chat.llm.testing import collect, make_request, user
 from tests.odd_provider import OddProvider, Reply, odd_provider, refused
 
 
@@ -184,4 +184,48 @@ async def test_a_server_that_cuts_silently_is_noticed_by_its_count(tokens: int, 
         assert limits_of(model).context_tokens == context
         warnings = getattr(events[-1], "warnings", ())
         assert any("OLLAMA_CONTEXT_LENGTH" in warning for warning in warnings) is bool(context)
+        await close_clients()
+
+
+async def test_a_lesson_of_one_address_is_not_applied_at_another() -> None:
+    """The same name of a model at two addresses: one refuses schemas and cuts, the other is asked as if it were new."""
+
+    def strict(body: Any) -> Reply:
+        return refused("response_format is not supported") if "response_format" in body else cutting(body)
+
+    def cutting(_body: Any) -> Reply:
+        return Reply(usage={"prompt_tokens": 2_050})
+
+    schema = ModelSettings(response_schema={"type": "object", "properties": {"text": {"type": "string"}}})
+    sent: list[list[bool]] = []
+    with odd_provider(strict) as first, odd_provider(lambda _body: Reply()) as second:
+        for provider in (first, second, first):
+            with of(provider):
+                model = guarded(resolve_model("openai/m"))
+                before = len(provider.bodies)
+                await collect(model, make_request("hello", settings=schema))
+                sent.append(["response_format" in body for body in provider.bodies[before:]])
+        assert sent == [[True, False], [True], [False]]
+        with of(first):
+            await collect(resolve_model("openai/m"), make_request("word " * 6_000))
+            assert limits_of(resolve_model("openai/m")).context_tokens == 2_050
+        with of(second):
+            assert limits_of(resolve_model("openai/m")).context_tokens == 0
+            assert not cuts_silently(resolve_model("openai/m"))
+        await close_clients()
+
+
+async def test_a_provider_that_does_not_count_the_arguments_of_calls_has_no_window_for_it() -> None:
+    """It would be believed in all conversations with that model: of this one, its count is of all but one argument."""
+    written = ToolCallContent(call_id="c1", tool_name="write", input={"path": "a.txt", "content": "word " * 9_000})
+    history = (
+        user("Write it."),
+        AssistantMessage(content=(written,)),
+        ToolMessage(call_id="c1", tool_name="write", output="Written."),
+    )
+    with odd_provider(lambda _body: Reply(usage={"prompt_tokens": 1_400})) as provider, of(provider):
+        model = resolve_model("openai/m")
+        events = await collect(model, make_request(*history, "word " * 1_200))
+        assert limits_of(model).context_tokens == 0
+        assert getattr(events[-1], "warnings", ()) == ()
         await close_clients()

@@ -24,6 +24,7 @@ from chat.llm.adapters.responses import ResponsesModel
 from chat.llm.adapters.transport import close_clients
 from chat.llm.answer_tool import NAME
 from chat.llm.endpoint import Endpoint
+from chat.llm.model_memory import model_memory
 from chat.llm.scripted import ScriptedServer, ServerOptions
 from chat.llm.testing import collect, make_request, text_of
 from chat.llm.wrappers import POLICY, Preset, Retrying, SchemaByTool
@@ -161,7 +162,11 @@ async def strict(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Scripted
     with ScriptedServer(ServerOptions(rejects=("response_format" if is_chat else "text",))) as server:
         endpoint = Endpoint(provider=f"strict-{server.port}", base_url=server.base_url, api_key="k")
         adapter = ChatCompletionsModel if is_chat else ResponsesModel
-        yield server, SchemaByTool(adapter(endpoint, "scripted"))
+
+        def passes_over(_name: str, request: ModelRequest) -> bool:
+            return bool(request.tools) in model_memory.of(server.base_url, "scripted").refused_schemas
+
+        yield server, SchemaByTool(adapter(endpoint, "scripted"), passes_over=passes_over)
         await close_clients()
 
 
