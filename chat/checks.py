@@ -3,8 +3,9 @@
 Agents: chat.E002 a reserved or impossible route name · chat.E003 a value the product cannot serve · chat.E004 a hook
 that cannot be called as it is · chat.E005 a price that cannot be read · chat.E007 an invalid setting for long
 conversations · chat.E008 a title, icon or suggestion that cannot be shown · chat.E009 a model that cannot be offered,
-or facts of one that cannot be read · chat.W001 a method in camel case, which nothing calls · chat.E010 a missing or wrong implementation of a tool · chat.W002 a tool that another process has to run
-(both in `chat/durable_tools/checks.py`) · chat.E011 a plugin that cannot be used (`chat/user_code/checks.py`).
+or facts of one that cannot be read · chat.W001 a method in camel case, which nothing calls · chat.E010 a missing or
+wrong implementation of a tool · chat.W002 a tool that another process has to run (both in
+`chat/durable_tools/checks.py`) · chat.E011 a plugin that cannot be used (`chat/user_code/checks.py`).
 
 Site: chat.E101 an entry of THINK_ALLOWED_ORIGINS that is not an origin · chat.E102 middleware that sign-in needs is
 missing · chat.E103 a setting that was removed · chat.E104 a limit that is no number from 0, or limits that cannot be

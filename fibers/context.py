@@ -76,7 +76,7 @@ class FiberContext:
         self.ended_as: FiberStatus | None = None  # set by the commit of `completing`
         self.settled_callbacks: list[Callable[[FiberStatus], Awaitable[None]]] = []
         self._journal = Journal(claim.entries)
-        self._unwritten: dict[str, JSONValue] = {}  # records that go with the next fenced transaction
+        self._unwritten = _Unwritten(self)
 
     async def recorded(self, key: str) -> Recorded | None:
         """Return the record of a step, or None when it has to run. No query."""
@@ -127,7 +127,7 @@ class FiberContext:
         value = normalised(value)
         if not _insert_step(self, key, value):
             raise StepMismatch(f"step {key!r} is recorded already")
-        transaction.on_commit(lambda: self._take_over(key, value))
+        transaction.on_commit(lambda: self._note_record(key, value))
 
     def record_soon(self, key: str, value: JSONValue) -> None:
         """Settle a step with the next fenced transaction of this fiber, whichever that is. No query.
@@ -138,7 +138,7 @@ class FiberContext:
         self._journal.check_new(key)
         value = normalised(value)
         self._journal.add(key, value)
-        self._unwritten[key] = value
+        self._unwritten.records[key] = value
 
     @contextmanager
     def fenced(self) -> Iterator[None]:
@@ -146,7 +146,7 @@ class FiberContext:
         token = _fence.set(self.fiber_id)
         try:
             with leases.fenced(self.fiber_id, self.fence, self.progress):
-                self._write_records()
+                self._unwritten.write()
                 yield
         finally:
             _fence.reset(token)
@@ -163,7 +163,7 @@ class FiberContext:
             with leases.completing(self.fiber_id, self.fence, self.progress, normalised(result)) as is_completed:
                 if is_completed:
                     transaction.on_commit(partial(setattr, self, "ended_as", FiberStatus.COMPLETED))
-                self._write_records()
+                self._unwritten.write()
                 yield
                 self.reached(ENDING)
         finally:
@@ -204,21 +204,29 @@ class FiberContext:
         with self.fenced():
             Fiber.objects.filter(pk=self.fiber_id).update(stash=value)
 
-    def _write_records(self) -> None:
-        """Write the records that wait for a transaction; two of them at the same time write the same."""
-        for key, value in list(self._unwritten.items()):
-            if _insert_step(self, key, value):
-                transaction.on_commit(partial(self._note_written, key))
-
-    def _note_written(self, key: str) -> None:
-        del self._unwritten[key]
-        self.progress += 1
-        self.reached(key)
-
-    def _take_over(self, key: str, value: JSONValue) -> None:
+    def _note_record(self, key: str, value: JSONValue) -> None:
         self._journal.add(key, value)
         self.progress += 1
         self.reached(key)
+
+
+class _Unwritten:
+    """Records that go with the next fenced transaction of a fiber."""
+
+    def __init__(self, context: FiberContext) -> None:
+        self.records: dict[str, JSONValue] = {}
+        self._context = context
+
+    def write(self) -> None:
+        """Write them in this transaction; two transactions at the same time write the same."""
+        for key, value in list(self.records.items()):
+            if _insert_step(self._context, key, value):
+                transaction.on_commit(partial(self._note_written, key))
+
+    def _note_written(self, key: str) -> None:
+        del self.records[key]
+        self._context.advance()
+        self._context.reached(key)
 
 
 def _insert_step(context: FiberContext, key: str, value: JSONValue) -> bool:

@@ -76,12 +76,12 @@ class Turn:
     @property
     def open_calls(self) -> list[Call]:
         """Calls of the answer that wait for a client to run them."""
-        return self._calls(ToolState.INPUT_AVAILABLE)
+        return _calls(self.answer, ToolState.INPUT_AVAILABLE)
 
     @property
     def approvals(self) -> list[Call]:
         """Calls of the answer that wait for a person's decision: `chat.approve(call_id)` or `chat.deny(call_id)`."""
-        return self._calls(ToolState.APPROVAL_REQUESTED)
+        return _calls(self.answer, ToolState.APPROVAL_REQUESTED)
 
     def __aiter__(self) -> AsyncIterator[Chunk]:
         if self._queue.was_let_go:
@@ -173,9 +173,10 @@ class Turn:
         if not self.continuation.done():
             self.continuation.set_result(turn)
 
-    def _calls(self, state: str) -> list[Call]:
-        return [
-            Call(call_id=part["toolCallId"], tool_name=tool_name(part), input=part.get("input") or {})
-            for part in self.answer["parts"]
-            if part.get("state") == state and isinstance(part.get("toolCallId"), str)
-        ]
+
+def _calls(answer: Message, state: ToolState) -> list[Call]:
+    return [
+        Call(call_id=part["toolCallId"], tool_name=tool_name(part), input=part.get("input") or {})
+        for part in answer["parts"]
+        if part.get("state") == state and isinstance(part.get("toolCallId"), str)
+    ]

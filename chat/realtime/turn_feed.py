@@ -214,7 +214,7 @@ class TurnFeed:
         """Deliver a turn; false where another one may begin before it."""
         # It had not begun when this connection learned of it, and no end of it was notified since.
         is_new = not turn.has_begun and not turn.is_final and turn.turn_id not in self._settled
-        async with aclosing(_Opening(turn, self._is_over(turn), is_new=is_new)) as opening:
+        async with aclosing(_Opening(turn, _is_over(turn, self.ended), is_new=is_new)) as opening:
             if not await self._has_come(turn, opening):
                 return False
             while turn.turn_id not in self.ended:
@@ -271,7 +271,7 @@ class TurnFeed:
     async def _serve_content(self, turn: TurnRef, opening: "_Opening") -> None:
         if not self._handshake.may_get_live(turn.request_id):
             await opening.aclose()
-            await _wait(self._is_over(turn), self._changed)
+            await _wait(_is_over(turn, self.ended), self._changed)
             return
         is_replay = turn.request_id in self._acknowledged
         if is_replay:
@@ -286,7 +286,7 @@ class TurnFeed:
                     await self.sender.chunks(turn, event, is_replay=is_replay, is_held=is_held)
                     if is_held():
                         self._cut_short.add(turn.turn_id)
-                        await _wait(self._is_over(turn), self._changed)
+                        await _wait(_is_over(turn, self.ended), self._changed)
                         return
                 elif isinstance(event, Reset):
                     # From the beginning: a client begins a replayed message afresh. Published ones may keep parts of
@@ -306,12 +306,6 @@ class TurnFeed:
         """
         is_offered = turn.request_id not in self._own and not self._handshake.may_get_live(turn.request_id)
         return is_offered or self._restart.is_set()
-
-    def _is_over(self, turn: TurnRef) -> Callable[[], Awaitable[bool]]:
-        async def is_over() -> bool:
-            return turn.turn_id in self.ended or await db(snapshots.is_final, turn.turn_id)
-
-        return is_over
 
     async def _finish(self, turn: TurnRef) -> None:
         asked = self.sender.ask()
@@ -380,6 +374,13 @@ class _Opening:
         opened, self._opened, self._first = self._opened, None, None
         if opened is not None:
             await opened.aclose()
+
+
+def _is_over(turn: TurnRef, ended: RecentSet[str]) -> Callable[[], Awaitable[bool]]:
+    async def is_over() -> bool:
+        return turn.turn_id in ended or await db(snapshots.is_final, turn.turn_id)
+
+    return is_over
 
 
 async def _wait_for_clear(turn: TurnRef, ended: RecentSet[str], restart: asyncio.Event) -> None:

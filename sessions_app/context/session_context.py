@@ -34,7 +34,6 @@ from sessions_app.core.context.context_blocks import (
     declare,
     entry_key,
     found_text,
-    make_block,
     render,
 )
 from sessions_app.core.context.context_setup import ContextSetup
@@ -105,7 +104,7 @@ class SessionContext:
         """Every block with its content, in the order of the prompt. A handful of queries, however many blocks."""
         state = state or await self.state()
         contents = await self._contents(state, list(state.blocks.values()))
-        return [self._made(state, block, contents[block.label]) for block in state.blocks.values()]
+        return [state.made(block, contents[block.label], self.counter) for block in state.blocks.values()]
 
     async def block(self, label: str) -> Block | None:
         """One block with its content, or nothing."""
@@ -113,7 +112,7 @@ class SessionContext:
         declaration = state.blocks.get(label)
         if declaration is None:
             return None
-        return self._made(state, declaration, (await self._contents(state, [declaration]))[label])
+        return state.made(declaration, (await self._contents(state, [declaration]))[label], self.counter)
 
     async def system_prompt(self, state: ContextState | None = None, *, keeps: bool = True) -> str:
         """The prompt: the kept one, where the setup keeps it, else rendered; without `keeps` nothing is written."""
@@ -261,12 +260,6 @@ class SessionContext:
 
     # Inside
 
-    def _made(self, state: ContextState, declaration: Declaration, content: str | None) -> Block:
-        of = declaration.of
-        if of == "user" and state.rows.owner_id is None:
-            of = "session"
-        return make_block(declaration, content, self.counter, of=of)
-
     async def _contents(self, state: ContextState, wanted: list[Declaration]) -> dict[str, str | None]:
         contents = await db(stored_contents, state, wanted, self.session_id)
         for declaration in wanted:
@@ -286,13 +279,13 @@ class SessionContext:
             owner = state.owner(declaration, self.session_id)
             by = by.within(self.session_id)
             written = await db(partial(store.write_text, owner, label, change, action=action, shape=shape, by=by))
-            return self._made(state, declaration, written)
+            return state.made(declaration, written, self.counter)
         held = (await self._contents(state, [declaration]))[label] or ""
         content = change(held)
         check_content(label, content, declaration.max_tokens, self.counter, held=held)
         await self._providers.call(declaration, "set", content)
         await db(_note, self.session_id, block_subject(label), action, held, content, by)
-        return self._made(state, declaration, content)
+        return state.made(declaration, content, self.counter)
 
 
 async def _keep(context: SessionContext, rendered: str, *, replace: bool) -> str:

@@ -6,13 +6,16 @@ from typing import Final
 from sessions_app.context import store
 from sessions_app.context.history import ContextOwner
 from sessions_app.context.store import SessionRows
+from sessions_app.core.compaction.tokens import TokenCounter
 from sessions_app.core.context.context_blocks import (
+    Block,
     Declaration,
     SearchableHistory,
     StoredSearch,
     StoredSkills,
     StoredText,
     key_list,
+    make_block,
 )
 
 OURS: Final = (StoredText, StoredSkills, StoredSearch)
@@ -31,6 +34,11 @@ class ContextState:
         if declaration.of == "user" and owner_id is not None:
             return ContextOwner(owner_id=owner_id)
         return ContextOwner(session_id=session_id)
+
+    def made(self, declaration: Declaration, content: str | None, counter: TokenCounter) -> Block:
+        """A block with its content; `of` says whose it is here."""
+        of = "session" if declaration.of == "user" and self.rows.owner_id is None else declaration.of
+        return make_block(declaration, content, counter, of=of)
 
 
 def stored_contents(state: ContextState, wanted: list[Declaration], session_id: str) -> dict[str, str | None]:

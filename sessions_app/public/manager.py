@@ -8,6 +8,7 @@ come from outside may be given to it. `SessionHandle` is one of them.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from sessions_app.core.messages.messages import StoredMessage
@@ -37,8 +38,6 @@ class SessionManager:
     def __init__(self, *, scope: str | None = None, owner_id: Any = None) -> None:
         self.scope = scope
         self.owner_id = owner_id
-        self._current_id: str | None = None
-        self._has_looked = False
 
     def create(
         self, name: str = "", *, parent_id: str | None = None, model_name: str = "", source: str = ""
@@ -52,7 +51,8 @@ class SessionManager:
             source=source,
             model_name=model_name,
         )
-        return self._choose(made.pk)
+        self.current_id = made.pk
+        return SessionHandle(made.pk)
 
     def get(self, session_id: str) -> SessionHandle:
         """One of the sessions. **Errors:** `SessionNotFound`, also for a session of another scope or owner."""
@@ -75,13 +75,10 @@ class SessionManager:
 
     # The current one
 
-    @property
+    @cached_property
     def current_id(self) -> str | None:
         """Id of the current session; nothing before the first, and after it was deleted."""
-        if not self._has_looked:
-            self._has_looked = True
-            self._current_id = sessions.latest_session_id(scope=self.scope, owner_id=self.owner_id)
-        return self._current_id
+        return sessions.latest_session_id(scope=self.scope, owner_id=self.owner_id)
 
     @property
     def current(self) -> SessionHandle | None:
@@ -92,7 +89,7 @@ class SessionManager:
         """Make a session the current one; returns its history. **Errors:** `SessionNotFound`."""
         handle = self.get(session_id)
         sessions.touch_session(handle.id)
-        self._choose(handle.id)
+        self.current_id = handle.id
         return handle.history()
 
     def history(self, leaf: str | Leaf = Leaf.ACTIVE) -> History:
@@ -109,7 +106,7 @@ class SessionManager:
         """Delete it with its messages; messages shared by a fork stay. If it was current, no session is."""
         services.delete_session(self.get(session_id).id)
         if self.current_id == session_id:
-            self._current_id = None
+            self.current_id = None
 
     def pin(self, session_id: str, *, is_pinned: bool = True) -> None:
         """List it before the others, or no longer."""
@@ -147,7 +144,3 @@ class SessionManager:
         """Create a session from an export. **Errors:** `ExportInvalid`; then nothing is stored."""
         made = import_session(lines, owner_id=self.owner_id, scope=self.scope or "", name=name)
         return SessionHandle(made.session_id)
-
-    def _choose(self, session_id: str) -> SessionHandle:
-        self._has_looked, self._current_id = True, session_id
-        return SessionHandle(session_id)

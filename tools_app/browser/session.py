@@ -134,10 +134,12 @@ class BrowserContext:
     share: str = ""  # whose it is, while it is kept
     blocked: dict[str, str] = field(default_factory=dict)  # what a guard did not let through
     _main: str = ""
-    _windows: int = 0
-    _creating: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _windows: "_Windows" = field(init=False)
     _tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
     _events: dict[str, list[Events]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._windows = _Windows(self)
 
     @property
     def is_alive(self) -> bool:
@@ -158,7 +160,7 @@ class BrowserContext:
         """Make the context and its first page. Errors: `BrowserFailed`."""
         self.connection.listeners.append(self._take)
         if self.chrome is not None:
-            self._do(_watch_memory(self, self.chrome))
+            self.do(_watch_memory(self, self.chrome))
         made = await self.connection.send("Target.createBrowserContext", {"disposeOnDetach": True})
         self.context_id = str(made.get("browserContextId", ""))
         no_files = {"behavior": "deny", "browserContextId": self.context_id}
@@ -196,11 +198,7 @@ class BrowserContext:
     async def new_page(self, params: JSONObject | None = None) -> BrowserPage:
         """Open an empty page. Errors: `BrowserFailed`."""
         wanted = {**(params or {}), "url": ABOUT_BLANK, "browserContextId": self.context_id}
-        async with self._creating:
-            made = await self.connection.send("Target.createTarget", wanted)
-            if self.guard is not None:
-                self._created(str(made.get("targetId")), ABOUT_BLANK)
-        page = self.pages.get(str(made.get("targetId")))
+        page = self.pages.get(await self._windows.open(wanted))
         if page is None:
             raise BrowserFailed(f"There are at most {MAX_PAGES} pages at a time.")
         await page.control
@@ -230,7 +228,7 @@ class BrowserContext:
         if self.chrome is not None:
             self.chrome.kill()
         else:
-            self._do(self.connection.close())
+            self.do(self.connection.close())
 
     def block(self, address: str, reason: str) -> None:
         """Note an address that was not let through."""
@@ -247,7 +245,7 @@ class BrowserContext:
         """Let its pages go on."""
         self.connection.allow_more()
         self.blocked.clear()
-        self._windows = 0
+        self._windows.count = 0
         if self.proxy is not None:
             self.proxy.refused.clear()
         if self.chrome is not None:
@@ -258,66 +256,88 @@ class BrowserContext:
             events.take(method, params)
         if method == "Page.javascriptDialogOpening" and self._is_control(session_id):
             accept = {"accept": params.get("type") == "beforeunload"}
-            self._do(self.connection.send("Page.handleJavaScriptDialog", accept, session_id))
+            self.do(self.connection.send("Page.handleJavaScriptDialog", accept, session_id))
         elif not session_id and method.startswith("Target."):
-            self._take_target(method, params)
-
-    def _take_target(self, method: str, params: JSONObject) -> None:
-        info = params.get("targetInfo")
-        if method == "Target.targetDestroyed":
-            self.pages.pop(str(params.get("targetId")), None)
-        elif isinstance(info, dict) and info.get("browserContextId") == self.context_id:
-            target_id, url = str(info["targetId"]), str(info.get("url", ""))
-            if method == "Target.targetCreated" and info.get("type") == "page":
-                if self.guard is None:
-                    self._created(target_id, url)
-                else:
-                    self._do(self._close_unless_ours(target_id))
-            if target_id in self.pages:
-                self.pages[target_id].url, self.pages[target_id].title = url, str(info.get("title", ""))
-            if not may_show(url):
-                self.block(url, "No page may be at this address.")
-                self._do(self.connection.send("Target.closeTarget", {"targetId": target_id}))
-
-    def _created(self, target_id: str, url: str) -> None:
-        self._windows += 1
-        if self._windows > MAX_WINDOWS:
-            self.end("The pages of the browser opened too many windows, and it was ended.")
-        elif len(self.pages) >= MAX_PAGES:
-            self._do(self.connection.send("Target.closeTarget", {"targetId": target_id}))
-        else:
-            page = BrowserPage(target_id=target_id, url=url, control=asyncio.get_running_loop().create_future())
-            self.pages[target_id] = page
-            self._do(self._attach(page))
-
-    async def _close_unless_ours(self, target_id: str) -> None:
-        """Close a window that a page opened by itself: a guard sees it too late to hold back its first request."""
-        async with self._creating:
-            if target_id not in self.pages:
-                await self.connection.send("Target.closeTarget", {"targetId": target_id})
-
-    async def _attach(self, page: BrowserPage) -> None:
-        try:
-            wanted = {"targetId": page.target_id, "flatten": True}
-            control = str((await self.connection.send("Target.attachToTarget", wanted))["sessionId"])
-            if self.guard is not None:
-                await self.guard.watch(self, page, control)
-            await self.connection.send("Page.enable", {}, control)
-        except (ToolError, KeyError):
-            page.control.set_exception(BrowserFailed("The page is gone."))
-            page.control.exception()  # read once, so that it may be left alone
-        else:
-            page.control.set_result(control)
+            self._windows.take(method, params)
 
     def _is_control(self, session_id: str) -> bool:
         ready = [page.control for page in self.pages.values() if page.control.done() and not page.control.exception()]
         return session_id in {control.result() for control in ready}
 
-    def _do(self, work: Coroutine[Any, Any, Any]) -> None:
+    def do(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something without waiting for it. What the browser refuses is no matter: it is about pages that go."""
         task = asyncio.create_task(_quietly(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+class _Windows:
+    """The windows of a session as the browser reports them: each becomes one of its pages, or is closed."""
+
+    def __init__(self, session: BrowserContext) -> None:
+        self.count = 0  # since the session was resumed
+        self._session = session
+        self._creating = asyncio.Lock()
+
+    async def open(self, wanted: JSONObject) -> str:
+        """Open one of ours; returns its id."""
+        async with self._creating:
+            made = await self._session.connection.send("Target.createTarget", wanted)
+            if self._session.guard is not None:
+                self._created(str(made.get("targetId")), ABOUT_BLANK)
+        return str(made.get("targetId"))
+
+    def take(self, method: str, params: JSONObject) -> None:
+        """Take an event about a window."""
+        session, info = self._session, params.get("targetInfo")
+        if method == "Target.targetDestroyed":
+            session.pages.pop(str(params.get("targetId")), None)
+        elif isinstance(info, dict) and info.get("browserContextId") == session.context_id:
+            target_id, url = str(info["targetId"]), str(info.get("url", ""))
+            if method == "Target.targetCreated" and info.get("type") == "page":
+                if session.guard is None:
+                    self._created(target_id, url)
+                else:
+                    session.do(self._close_unless_ours(target_id))
+            if target_id in session.pages:
+                session.pages[target_id].url, session.pages[target_id].title = url, str(info.get("title", ""))
+            if not may_show(url):
+                session.block(url, "No page may be at this address.")
+                self._close(target_id)
+
+    def _created(self, target_id: str, url: str) -> None:
+        self.count += 1
+        if self.count > MAX_WINDOWS:
+            self._session.end("The pages of the browser opened too many windows, and it was ended.")
+        elif len(self._session.pages) >= MAX_PAGES:
+            self._close(target_id)
+        else:
+            page = BrowserPage(target_id=target_id, url=url, control=asyncio.get_running_loop().create_future())
+            self._session.pages[target_id] = page
+            self._session.do(self._attach(page))
+
+    def _close(self, target_id: str) -> None:
+        self._session.do(self._session.connection.send("Target.closeTarget", {"targetId": target_id}))
+
+    async def _close_unless_ours(self, target_id: str) -> None:
+        """Close a window that a page opened by itself: a guard sees it too late to hold back its first request."""
+        async with self._creating:
+            if target_id not in self._session.pages:
+                await self._session.connection.send("Target.closeTarget", {"targetId": target_id})
+
+    async def _attach(self, page: BrowserPage) -> None:
+        session = self._session
+        try:
+            wanted = {"targetId": page.target_id, "flatten": True}
+            control = str((await session.connection.send("Target.attachToTarget", wanted))["sessionId"])
+            if session.guard is not None:
+                await session.guard.watch(session, page, control)
+            await session.connection.send("Page.enable", {}, control)
+        except (ToolError, KeyError):
+            page.control.set_exception(BrowserFailed("The page is gone."))
+            page.control.exception()  # read once, so that it may be left alone
+        else:
+            page.control.set_result(control)
 
 
 async def _log_in(session: BrowserContext, proxy: Proxy, control: str) -> None:

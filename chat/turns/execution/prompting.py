@@ -67,16 +67,9 @@ class Prompt:
 
     def drop_media(self) -> bool:
         """Name pictures and documents from now on instead of sending them; false when none were sent."""
-        was_sent = self._sends_media and self.override is None and any(map(self._is_sent, self.files.values()))
+        sent = self._sends_media and self.override is None
         self._sends_media = False
-        return was_sent
-
-    def _is_sent(self, file: FileContent) -> bool:
-        if not file.data:
-            return False
-        if file.media_type == PDF:
-            return self.model.accepts_documents
-        return file.media_type.startswith("image/") and self.model.accepts_images
+        return sent and any(_takes(self.model, file) for file in self.files.values())
 
     def has_cut_output(self, answer: Message) -> bool:
         """Whether the conversation or the answer so far has an output that the model may read on in."""
@@ -162,7 +155,7 @@ class Prompt:
 
     def _text_of(self, file: FileContent) -> str | None:
         """The text by which a file is sent; none where the file itself is."""
-        return None if self._sends_media and self._is_sent(file) else text_of(file)
+        return None if self._sends_media and _takes(self.model, file) else text_of(file)
 
     def _load(self, url: str) -> FileContent | None:
         """A file as it is sent: one of text from before the question is cut like the messages there."""
@@ -194,6 +187,15 @@ class Prompt:
             policy=self.policy.as_cut() if self.policy.cut_ratio else self.policy,
             sends_media=self._sends_media,
         )
+
+
+def _takes(model: LanguageModel, file: FileContent) -> bool:
+    """Whether a model is sent this file itself."""
+    if not file.data:
+        return False
+    if file.media_type == PDF:
+        return model.accepts_documents
+    return file.media_type.startswith("image/") and model.accepts_images
 
 
 def with_note(history: list[Message], text: str) -> list[Message]:

@@ -176,7 +176,7 @@ class TurnRun:
             before = await db(sent_before, self._facts.session_id, self._facts.position, records)
             self._facts = replace(self._facts, sent_before=before)
         if self._is_recovering:
-            self._notify_recovering(True)
+            _notify_recovering(self._context, True)
             await self._ask_recovery(agent)
         guard = await guard_of(agent, self._facts, self._context)
         with reaching(TurnReach(guard)), handing_down(self._facts.key, self._facts.denied):
@@ -319,6 +319,7 @@ class TurnRun:
         message = self._standing.fold.message
         kept = message if self._keeps_partial else without_partial(message)
         message, original_ids = await db(fit_answer, self._facts.key, kept)
+        well = self._assembled if outcome == COMPLETED else None  # what an answer that ended well was made of
         end = TurnEnd(
             outcome=outcome,
             message=message,
@@ -332,8 +333,8 @@ class TurnRun:
             output=self._totals.output if outcome == "completed" else None,
             max_messages=None if self._agent is None else self._agent.max_persisted_messages,
             original_ids=tuple(original_ids),
-            context_usage=await self._fullness(message) if outcome == "completed" else None,
-            pruned=self._prunable(outcome),
+            context_usage=None if well is None else await _fullness(well, message),
+            pruned={} if well is None else well.prompt.find_prunable(),  # models are sent it no more
         )
         result = {"outcome": outcome, "error": text, "code": end.error_code}
         within = partial(self._context.completing, result) if outcome == COMPLETED else None
@@ -341,20 +342,6 @@ class TurnRun:
         self._is_stored = True
         self._context.reached(FINAL)
         return result
-
-    def _prunable(self, outcome: str) -> dict[str, list[str]]:
-        """Outputs that models are not sent any more once this turn has ended well."""
-        return {} if self._assembled is None or outcome != "completed" else self._assembled.prompt.find_prunable()
-
-    async def _fullness(self, message: Message) -> ContextUsage | None:
-        """The session's context usage with this answer; `None` if its counter fails."""
-        assembled = self._assembled
-        if assembled is None or not assembled.setup.compacts:
-            return None
-        with suppress(ThinkError), user_code_boundary("token_counter"):
-            history = [*assembled.history, message]
-            return await user_code(context_usage, assembled.setup, assembled.plan.system, history)
-        return None
 
     async def _fail(self, writer: StreamWriter, error: ThinkError) -> JSONObject:
         stage: Literal["recovery", "stream", "turn"] = "stream" if self._standing.fold.started else "turn"
@@ -371,18 +358,6 @@ class TurnRun:
         """Whether an attempt was lost before this one. A turn that waited and goes on has lost nothing."""
         return self._context.attempt > 1 and not self._context.is_resumed
 
-    def _notify_recovering(self, is_recovering: bool) -> None:
-        # An attempt that only repeats the end has not read the facts: the fiber's metadata has what is needed.
-        known = self._context.metadata
-        send_notification(
-            known["address"],
-            {
-                "type": "turn.recovering",
-                "request_id": known.get("request_id", ""),
-                "recovering": is_recovering,
-            },
-        )
-
     async def _announce(self, status: FiberStatus) -> None:
         """Notify readers after the commit that ended this run. Their own look-ups cover a lost notification."""
         if status is FiberStatus.PARKED:
@@ -391,8 +366,15 @@ class TurnRun:
             return
         await close_stream(self._turn_id, is_stored=self._is_stored)
         if self._is_recovering:
-            self._notify_recovering(False)
+            _notify_recovering(self._context, False)
         _notify_settled(self._context, self._turn_id)
+
+
+def _notify_recovering(context: FiberContext, is_recovering: bool) -> None:
+    # An attempt that only repeats the end has not read the facts: the fiber's metadata has what is needed.
+    known = context.metadata
+    notice = {"type": "turn.recovering", "request_id": known.get("request_id", ""), "recovering": is_recovering}
+    send_notification(known["address"], notice)
 
 
 def _notify_settled(context: FiberContext, turn_id: str) -> None:
@@ -400,6 +382,16 @@ def _notify_settled(context: FiberContext, turn_id: str) -> None:
     known = context.metadata
     send_notification(known["address"], {"type": "turn.settled", "turn_id": turn_id})
     send_conversation(known.get(LISTED_FOR, context.owner_id), known["instance_id"])
+
+
+async def _fullness(assembled: Assembled, message: Message) -> ContextUsage | None:
+    """The session's context usage with this answer; `None` if its counter fails."""
+    if not assembled.setup.compacts:
+        return None
+    with suppress(ThinkError), user_code_boundary("token_counter"):
+        history = [*assembled.history, message]
+        return await user_code(context_usage, assembled.setup, assembled.plan.system, history)
+    return None
 
 
 def _settle_as(final: JSONObject) -> JSONObject:

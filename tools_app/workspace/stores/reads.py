@@ -162,11 +162,11 @@ class Reads(Bridge):
 
     async def diff(self, path: str, other: str) -> str:
         """A unified diff of two files with three lines of context. Errors: `ENOENT`, `EISDIR`, `EFBIG`."""
-        return await self._compare(path, await self._text(path), other, await self._text(other))
+        return await _compare(path, await _text(self, path), other, await _text(self, other))
 
     async def diff_content(self, path: str, content: str) -> str:
         """A unified diff of a file and a new content for it. Errors: as `diff`."""
-        return await self._compare(path, await self._text(path), path, content)
+        return await _compare(path, await _text(self, path), path, content)
 
     async def info(self) -> WorkspaceInfo:
         """The totals."""
@@ -183,14 +183,16 @@ class Reads(Bridge):
         for path, origin in islice(((path, each) for path, each in origins if each is not None), MAX_SOURCES + 1):
             note_here(origin, path)
 
-    async def _text(self, path: str) -> str:
-        data = await self.read_bytes(path)
-        if data is None:
-            raise failed("ENOENT", path)
-        return (await asyncio.to_thread(shown_text, data))[0]
 
-    async def _compare(self, path: str, before: str, other: str, after: str) -> str:
-        return await asyncio.to_thread(unified, before, after, normalise(path), normalise(other))
+async def _text(store: Reads, path: str) -> str:
+    data = await store.read_bytes(path)
+    if data is None:
+        raise failed("ENOENT", path)
+    return (await asyncio.to_thread(shown_text, data))[0]
+
+
+async def _compare(path: str, before: str, other: str, after: str) -> str:
+    return await asyncio.to_thread(unified, before, after, normalise(path), normalise(other))
 
 
 async def _found(store: Reads, work: Callable[[Tree], Matched[E]]) -> tuple[list[E], dict[str, Origin]]:

@@ -58,13 +58,52 @@ class StorageWorkspace(Writes):
         return await asyncio.to_thread(locked)
 
 
-class StorageTree:
-    """Entries read from names of objects; listings are remembered for one operation."""
+class _Listing:
+    """The objects by directory and path, those of one path oldest first. Remembered for one operation."""
 
     def __init__(self, storage: Storage, prefix: str) -> None:
         self._storage = storage
         self._prefix = prefix
         self._listed: dict[str, dict[str, list[StoredObject]]] = {}
+
+    def inside(self, path: str) -> dict[str, list[StoredObject]]:
+        """The objects in a directory."""
+        if path not in self._listed:
+            folder = self.folder(path)
+            try:
+                names = self._storage.listdir(folder)[1]
+            except (FileNotFoundError, NotADirectoryError):
+                names = []
+            found: dict[str, list[StoredObject]] = {}
+            for each in sorted(filter(None, (parse(path, folder, name) for name in names)), key=lambda each: each.id):
+                found.setdefault(each.path, []).append(each)
+            self._listed[path] = found
+        return self._listed[path]
+
+    def latest(self, path: str) -> StoredObject | None:
+        """The newest object of a path."""
+        objects = self.inside(parent_of(path)).get(path)
+        return objects[-1] if objects else None
+
+    def latest_inside(self, path: str) -> list[StoredObject]:
+        """The newest object of each path in a directory."""
+        return [objects[-1] for objects in self.inside(path).values()]
+
+    def forget(self, path: str) -> None:
+        """List a directory anew when it is asked for again."""
+        self._listed.pop(path, None)
+
+    def folder(self, path: str) -> str:
+        """The folder of the storage that a directory is."""
+        return "/".join([self._prefix, *(component(name_of(each)) for each in chain(path))])
+
+
+class StorageTree:
+    """Entries read from names of objects."""
+
+    def __init__(self, storage: Storage, prefix: str) -> None:
+        self._storage = storage
+        self._objects = _Listing(storage, prefix)
 
     def root(self) -> Entry:
         """As `Tree.root`. Nothing says when it was made."""
@@ -73,12 +112,11 @@ class StorageTree:
 
     def find(self, paths: Collection[str]) -> dict[str, Entry]:
         """As `Tree.find`."""
-        return {path: self._entry(found) for path in paths if (found := self._latest(path)) is not None}
+        return {path: self._entry(found) for path in paths if (found := self._objects.latest(path)) is not None}
 
     def children(self, path: str, *, limit: int, offset: int = 0) -> list[Entry]:
         """As `Tree.children`. Lists the whole folder."""
-        found = [objects[-1] for objects in self._list(path).values()]
-        found.sort(key=lambda each: (each.kind.value, name_of(each.path)))
+        found = sorted(self._objects.latest_inside(path), key=lambda each: (each.kind.value, name_of(each.path)))
         return [self._entry(each) for each in found[offset : offset + limit]]
 
     def is_empty(self, path: str) -> bool:
@@ -90,7 +128,7 @@ class StorageTree:
         found: list[StoredObject] = []
         waiting = [prefix.rstrip("/") or "/"]
         while waiting:
-            latest = [objects[-1] for objects in self._list(waiting.pop()).values()]
+            latest = self._objects.latest_inside(waiting.pop())
             found += latest
             waiting += [each.path for each in latest if each.kind is EntryKind.DIRECTORY]
         return (self._entry(each) for each in sorted(found, key=lambda each: each.path))
@@ -98,13 +136,13 @@ class StorageTree:
     def open(self, entry: BriefEntry | Entry) -> IO[bytes]:
         """As `Tree.open`."""
         for _ in range(OPEN_TRIES):
-            found = self._latest(entry.path)
+            found = self._objects.latest(entry.path)
             if found is None or found.kind is not EntryKind.FILE:
                 break
             try:
                 return cast("IO[bytes]", self._storage.open(found.object_name, "rb"))
             except FileNotFoundError:  # it was replaced after it was listed
-                self._listed.pop(parent_of(entry.path), None)
+                self._objects.forget(parent_of(entry.path))
         raise failed("ENOENT", entry.path)
 
     def read_all(self, entries: Sequence[BriefEntry | Entry]) -> list[bytes | None]:
@@ -141,24 +179,6 @@ class StorageTree:
             object_count=kinds.count(EntryKind.FILE),
         )
 
-    def _list(self, path: str) -> dict[str, list[StoredObject]]:
-        """The objects in a directory by path, those of one path oldest first."""
-        if path not in self._listed:
-            folder = _folder(self._prefix, path)
-            try:
-                names = self._storage.listdir(folder)[1]
-            except (FileNotFoundError, NotADirectoryError):
-                names = []
-            found: dict[str, list[StoredObject]] = {}
-            for each in sorted(filter(None, (parse(path, folder, name) for name in names)), key=lambda each: each.id):
-                found.setdefault(each.path, []).append(each)
-            self._listed[path] = found
-        return self._listed[path]
-
-    def _latest(self, path: str) -> StoredObject | None:
-        objects = self._list(parent_of(path)).get(path)
-        return objects[-1] if objects else None
-
     def _entry(self, found: StoredObject) -> Entry:
         if found.kind is not EntryKind.SYMLINK:
             return found.entry()
@@ -178,8 +198,8 @@ class StorageTree:
     def _save(self, planned: Planned, object_id: str = "") -> Entry:
         """Save an object, then delete those that it replaces."""
         path, content = planned.path, planned.content
-        folder = _folder(self._prefix, parent_of(path))
-        siblings = self._list(parent_of(path))
+        folder = self._objects.folder(parent_of(path))
+        siblings = self._objects.inside(parent_of(path))
         older = siblings.get(path, [])
         media_type = content.media_type if content else ""
         size = 0 if planned.kind is EntryKind.DIRECTORY else planned.size
@@ -207,14 +227,10 @@ class StorageTree:
         """Remove what is below first and a directory last: one that is made anew has to be empty."""
         inside = self._at_or_below(top)
         for entry in reversed(inside):
-            for each in self._list(parent_of(entry.path)).pop(entry.path, []):
+            for each in self._objects.inside(parent_of(entry.path)).pop(entry.path, []):
                 self._storage.delete(each.object_name)
-            self._listed.pop(entry.path, None)
+            self._objects.forget(entry.path)
         return inside
 
     def _at_or_below(self, top: Entry) -> list[Entry]:
         return [top, *(self.scan(below(top.path)) if top.kind is EntryKind.DIRECTORY else [])]
-
-
-def _folder(prefix: str, path: str) -> str:
-    return "/".join([prefix, *(component(name_of(each)) for each in chain(path))])
