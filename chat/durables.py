@@ -15,44 +15,7 @@ from chat.background.runs import run_method
 from chat.conversations.account_removal import remove_account
 from chat.conversations.archive_run import import_archive, look_through
 from chat.conversations.data_export_run import export_everything
-from chat.core.durable_names import (
-    ACCOUNT_REMOVAL_FIBER,
-    AGENT_FIBER,
-    AGENT_FIBER_DONE,
-    AGENT_FIBER_SEALED,
-    AGENT_FIBERS_LOST,
-    AGENT_INBOX_FIBER,
-    AGENT_PAUSE_FIBER,
-    AGENT_QUEUE,
-    AGENT_REPLY_FIBER,
-    AGENT_RUN,
-    ARCHIVE_RUN_FIBER,
-    ARCHIVE_SCAN_FIBER,
-    COMPACT_FIBER,
-    DATA_EXPORT_FIBER,
-    DECLARED_FIBER,
-    EXPIRY_FIBER,
-    MCP_FIBER,
-    MCP_READ_FIBER,
-    NOTICE_FIBER,
-    PUSH_FIBER,
-    QUERY_AGENT,
-    RESPONSE_FIBER,
-    RUN_ENDED_FIBER,
-    RUN_WATCH_FIBER,
-    SCHEDULED_ENDED_FIBER,
-    SCHEDULED_FIBER,
-    SEALED_TURN_FIBER,
-    STOP_RUNS_FIBER,
-    STREAM_LEASE_FIBER,
-    STREAM_WAKE_FIBER,
-    SUMMARY_FIBER,
-    TITLE_FIBER,
-    TOOL_CALL,
-    TOOL_CALL_ENDED,
-    TURN_FIBER,
-    WEBHOOK_FIBER,
-)
+from chat.core import durable_names as names
 from chat.core.loop.hooks import ChatResponse, ResponseStatus
 from chat.core.model.chosen_model import stored_choice
 from chat.durable_streams.wakes import look_at_lease, wake_worker
@@ -112,9 +75,30 @@ RESUME_SECONDS = 15 * 60.0
 """A started turn that lay for longer than this is sealed with a visible "continue", not resumed by surprise."""
 
 
+# Functions of other modules that take a fiber as they are.
+durable(names.ARCHIVE_SCAN_FIBER)(look_through)
+durable(names.ARCHIVE_RUN_FIBER)(import_archive)
+durable(names.DATA_EXPORT_FIBER)(export_everything)
+durable(names.ACCOUNT_REMOVAL_FIBER)(remove_account)
+durable(names.MCP_FIBER)(connect_server)
+durable(names.STREAM_WAKE_FIBER)(wake_worker)
+durable(names.WEBHOOK_FIBER, members=webhook_names)(run_wake)
+durable(names.NOTICE_FIBER)(spread_notice)
+durable(names.PUSH_FIBER)(push)
+durable(names.MCP_READ_FIBER)(read_server)
+durable(names.QUERY_AGENT, members=query_agents)(run_query_agent)
+durable(
+    names.TOOL_CALL,
+    members=tool_members,
+    sealed=names.TOOL_CALL_ENDED,
+    never_started=note_never_started,
+    queue=queue_of_call,
+)(run_call)
+
+
 @durable(
-    TURN_FIBER,
-    sealed=SEALED_TURN_FIBER,
+    names.TURN_FIBER,
+    sealed=names.SEALED_TURN_FIBER,
     resume_seconds=RESUME_SECONDS,
     never_started=mark_never_started,
     begin=begin_claimed,
@@ -126,7 +110,7 @@ async def run_turn(context: FiberContext) -> JSONValue:
         return await TurnRun(context, make_agent).run()
 
 
-@durable(RESPONSE_FIBER)
+@durable(names.RESPONSE_FIBER)
 async def run_response_hook(context: FiberContext) -> JSONValue:
     """Call `on_chat_response` once the turn's lane is free; at least once."""
     response, agent = await db(_response, context.payload)
@@ -137,7 +121,7 @@ async def run_response_hook(context: FiberContext) -> JSONValue:
     return None
 
 
-@durable(TITLE_FIBER)
+@durable(names.TITLE_FIBER)
 async def write_title_of(context: FiberContext) -> JSONValue:
     """Write the title of a conversation; nothing waits for it."""
     async with with_keys_of_owner(context):
@@ -145,7 +129,7 @@ async def write_title_of(context: FiberContext) -> JSONValue:
     return None
 
 
-@durable(SUMMARY_FIBER)
+@durable(names.SUMMARY_FIBER)
 async def write_summary_of(context: FiberContext) -> JSONValue:
     """Write the summary of a conversation for people; nothing waits for it."""
     async with with_keys_of_owner(context):
@@ -153,87 +137,41 @@ async def write_summary_of(context: FiberContext) -> JSONValue:
     return None
 
 
-@durable(ARCHIVE_SCAN_FIBER)
-async def look_through_archive(context: FiberContext) -> JSONValue:
-    """Look through an archive for its preview."""
-    await look_through(context)
-    return None
-
-
-@durable(ARCHIVE_RUN_FIBER)
-async def import_archive_of(context: FiberContext) -> JSONValue:
-    """Import an archive, a conversation at a time."""
-    await import_archive(context)
-    return None
-
-
-@durable(DATA_EXPORT_FIBER)
-async def export_everything_of(context: FiberContext) -> JSONValue:
-    """Write the export of everything of a person's."""
-    await export_everything(context)
-    return None
-
-
-@durable(ACCOUNT_REMOVAL_FIBER)
-async def remove_account_of(context: FiberContext) -> JSONValue:
-    """Remove an account that its person has closed."""
-    await remove_account(context)
-    return None
-
-
-@durable(MCP_FIBER)
-async def connect_mcp_server(context: FiberContext) -> JSONValue:
-    """Connect to an MCP server that was added, and read what it offers."""
-    await connect_server(context)
-    return None
-
-
-@durable(STREAM_WAKE_FIBER)
-async def wake_subscription(context: FiberContext) -> JSONValue:
-    """Wake the worker of a subscription of durable streams."""
-    await wake_worker(context)
-    return None
-
-
-@durable(STREAM_LEASE_FIBER)
+@durable(names.STREAM_LEASE_FIBER)
 async def look_at_subscription(context: FiberContext) -> JSONValue:
     """Free the work of a worker that has not reported in time."""
     await db(look_at_lease, context.payload)
     return None
 
 
-@durable(WEBHOOK_FIBER, members=webhook_names)
-async def run_webhook(context: FiberContext) -> JSONValue:
-    """Run what a Durable Streams server has woken a receiver of the site for."""
-    return await run_wake(context)
-
-
-@durable(AGENT_FIBER_SEALED)
+@durable(names.AGENT_FIBER_SEALED)
 async def tidy_agent_fiber(context: FiberContext) -> JSONValue:
     """Have an agent's fibers that lost their worker taken up."""
     await db(note_lost, context)
     return None
 
 
-@durable(AGENT_FIBER, members=members, sealed=AGENT_FIBER_SEALED, retries_at_once=True, interrupts_when_lost=True)
+@durable(
+    names.AGENT_FIBER, members=members, sealed=names.AGENT_FIBER_SEALED, retries_at_once=True, interrupts_when_lost=True
+)
 async def run_agent_fiber(context: FiberContext) -> JSONValue:
     """Call a method of an agent in the background."""
     return await run_method(context, started_agent)
 
 
-@durable(AGENT_QUEUE, members=members)
+@durable(names.AGENT_QUEUE, members=members)
 async def run_queued_call(context: FiberContext) -> JSONValue:
     """Run a call of an agent's queue."""
     return await run_queued(context, started_agent)
 
 
-@durable(AGENT_RUN, sealed=AGENT_FIBER_SEALED, interrupts_when_lost=True)
+@durable(names.AGENT_RUN, sealed=names.AGENT_FIBER_SEALED, interrupts_when_lost=True)
 async def run_lost_function(_context: FiberContext) -> JSONValue:
     """Give up a function of `run_fiber` that a worker gets: its process has stopped, and the function with it."""
     raise GivenUp(WORKER_LOST)
 
 
-@durable(AGENT_FIBER_DONE, members=routes)
+@durable(names.AGENT_FIBER_DONE, members=routes)
 async def run_completed_hook(context: FiberContext) -> JSONValue:
     """Call `on_fiber_complete`; at least once."""
     payload = context.payload
@@ -249,7 +187,7 @@ async def run_completed_hook(context: FiberContext) -> JSONValue:
     return None
 
 
-@durable(AGENT_FIBERS_LOST, members=routes)
+@durable(names.AGENT_FIBERS_LOST, members=routes)
 async def take_up_lost_fibers(context: FiberContext) -> JSONValue:
     """Call the hooks of an agent for the fibers that lost their workers."""
     instance = await db(lambda: AgentInstance.objects.filter(pk=context.payload["instance_id"]).first())
@@ -260,33 +198,23 @@ async def take_up_lost_fibers(context: FiberContext) -> JSONValue:
     return None
 
 
-@durable(SCHEDULED_FIBER, members=callable_members, sealed=SCHEDULED_ENDED_FIBER)
+@durable(names.SCHEDULED_FIBER, members=callable_members, sealed=names.SCHEDULED_ENDED_FIBER)
 async def run_occurrence(context: FiberContext) -> JSONValue:
     """Run what a schedule of a conversation has due: a method of its agent, or a prompt. At least once."""
     return await run_scheduled(context, make_agent)
 
 
-@durable(SCHEDULED_ENDED_FIBER)
+@durable(names.SCHEDULED_ENDED_FIBER)
 async def note_failed_occurrence(context: FiberContext) -> JSONValue:
     """Let the owner of a schedule know that a run has failed."""
     await db(note_ended, context.payload)
     return None
 
 
-durable(NOTICE_FIBER)(spread_notice)
-durable(PUSH_FIBER)(push)
-
-
-@durable(DECLARED_FIBER)
+@durable(names.DECLARED_FIBER)
 async def reconcile_schedules(context: FiberContext) -> JSONValue:
     """Bring the schedules of a class's conversations in step with what it declares, some at a time."""
     return await reconcile_class(context, make_agent)
-
-
-@durable(MCP_READ_FIBER)
-async def read_mcp_server(context: FiberContext) -> JSONValue:
-    """Read a resource or a prompt of an MCP server for a person."""
-    return await read_server(context)
 
 
 async def _notify_waiters(turn_id: str, _status: FiberStatus) -> None:
@@ -311,7 +239,7 @@ def _response(payload: JSONObject) -> tuple[ChatResponse, Think | None]:
     return response, agent if isinstance(agent, Think) else None
 
 
-@durable(RUN_ENDED_FIBER)
+@durable(names.RUN_ENDED_FIBER)
 async def end_run(context: FiberContext) -> JSONValue:
     """Decide how a run has ended, if it has, and report it: to the parent's turn, its code, its conversation."""
     run = await db(settle_run, context.fiber_id, context.payload)
@@ -343,7 +271,7 @@ async def _report_run(agent: Agent, run: AgentRun) -> JSONValue:
     return None
 
 
-@durable(RUN_WATCH_FIBER)
+@durable(names.RUN_WATCH_FIBER)
 async def watch_run(context: FiberContext) -> JSONValue:
     """Watch the limits of a detached run: parked until the next one is due, and cancelled when the run has ended."""
     for number in itertools.count():
@@ -356,54 +284,45 @@ async def watch_run(context: FiberContext) -> JSONValue:
     return None
 
 
-durable(QUERY_AGENT, members=query_agents)(run_query_agent)
-
-
-@durable(AGENT_REPLY_FIBER)
+@durable(names.AGENT_REPLY_FIBER)
 async def deliver_reply(context: FiberContext) -> JSONValue:
     """Give the reply of an agent to the call that waits for it."""
     return await db(deliver_answer, context.payload)
 
 
-@durable(AGENT_INBOX_FIBER)
+@durable(names.AGENT_INBOX_FIBER)
 async def look_at_inbox(context: FiberContext) -> JSONValue:
     """Have what is left in an inbox answered."""
     return await db(wake_again, context.payload["instance_id"])
 
 
-@durable(AGENT_PAUSE_FIBER)
+@durable(names.AGENT_PAUSE_FIBER)
 async def hold_lane(context: FiberContext) -> JSONValue:
     """Stand at the head of an agent's lane until it goes on."""
     await context.wait(PAUSE)
     return None
 
 
-@durable(STOP_RUNS_FIBER)
+@durable(names.STOP_RUNS_FIBER)
 async def stop_runs(context: FiberContext) -> JSONValue:
     """Stop the runs for which no turn waits any more."""
     return await db(stop_all_of, context.payload["turn_id"], context.payload["reason"])
 
 
-@durable(TOOL_CALL_ENDED)
+@durable(names.TOOL_CALL_ENDED)
 async def deliver_call(context: FiberContext) -> JSONValue:
     """Give the end of a call that ran elsewhere to the turn that waits for it, or to its conversation."""
     await db(deliver_tool_call, context.payload)
     return None
 
 
-@durable(TOOL_CALL, members=tool_members, sealed=TOOL_CALL_ENDED, never_started=note_never_started, queue=queue_of_call)
-async def run_tool_call(context: FiberContext) -> JSONValue:
-    """Run a call of a durable or async tool whose function this process has."""
-    return await run_call(context)
-
-
-@durable(EXPIRY_FIBER)
+@durable(names.EXPIRY_FIBER)
 async def expire(context: FiberContext) -> JSONValue:
     """Deny an approval that was not answered in time. It starts when that time is over."""
     return await db(expire_question, int(context.payload["row_id"]), str(context.payload["instance_id"]))
 
 
-@durable(COMPACT_FIBER, resume_seconds=RESUME_SECONDS)
+@durable(names.COMPACT_FIBER, resume_seconds=RESUME_SECONDS)
 async def compact(context: FiberContext) -> JSONValue:
     """Compact a session: asked for by a person, or because it has outgrown its threshold."""
     known = await context.recorded(COMPACTED)
@@ -438,7 +357,7 @@ def _is_unwanted(agent: Think, session_id: str, trigger: CompactionTrigger) -> b
     return trigger is CompactionTrigger.AUTO and not auto_compaction_is_on(agent, session_id)
 
 
-@durable(SEALED_TURN_FIBER)
+@durable(names.SEALED_TURN_FIBER)
 async def seal(context: FiberContext) -> JSONValue:
     """Store the partial answer of an abandoned turn, with the reason."""
     await seal_turn(context, _find_agent)

@@ -43,170 +43,60 @@ class AccountRecord:
 
     name: str
     model: type[Model]
-    owner: str = "owner"
+    owner: str
     fields: tuple[str, ...]
 
 
-AGENT_MESSAGES: Final = AccountRecord(
-    name="agent-messages",
-    model=AgentMessage,
+def _record(name: str, model: type[Model], columns: str, *, owner: str = "owner") -> AccountRecord:
+    return AccountRecord(name=name, model=model, owner=owner, fields=tuple(columns.split()))
+
+
+AGENT_MESSAGES: Final = _record(
+    "agent-messages",
+    AgentMessage,
+    "seq room_id sender target role content request_id in_reply_to late turn_id created_at processed_at",
     owner="room__owner",
-    fields=(
-        "seq",
-        "room_id",
-        "sender",
-        "target",
-        "role",
-        "content",
-        "request_id",
-        "in_reply_to",
-        "late",
-        "turn_id",
-        "created_at",
-        "processed_at",
-    ),
 )
 RECORDS: Final = (
-    AccountRecord(
-        name="conversations",
-        model=AgentInstance,
-        fields=(
-            "id",
-            "parent_id",
-            "agent",
-            "name",
-            "title",
-            "session_id",
-            "model_choice",
-            "created_at",
-            "active_at",
-            "archived_at",
-            "pinned_at",
-            "is_temporary",
-            "project_id",
-        ),
+    _record(
+        "conversations",
+        AgentInstance,
+        "id parent_id agent name title session_id model_choice created_at active_at archived_at pinned_at "
+        "is_temporary project_id",
     ),
     AGENT_MESSAGES,
-    AccountRecord(
-        name="projects",
-        model=Project,
-        fields=("id", "name", "colour", "instructions", "agent", "created_at", "updated_at"),
-    ),
-    AccountRecord(
-        name="files",
-        model=Attachment,
-        fields=("id", "instance_id", "name", "media_type", "byte_size", "sha256", "created_at"),
-    ),
-    AccountRecord(
-        name="memory",
-        model=ContextBlock,
-        fields=("label", "content", "description", "max_tokens", "updated_at"),
-    ),
-    AccountRecord(
-        name="memory-entries",
-        model=ContextEntry,
-        fields=("label", "key", "title", "description", "content", "updated_at"),
-    ),
-    AccountRecord(
-        name="memory-changes",
-        model=ContextChange,
-        fields=("subject", "action", "before", "after", "via", "created_at"),
-    ),
-    AccountRecord(
-        name="preferences",
-        model=PersonPreferences,
+    _record("projects", Project, "id name colour instructions agent created_at updated_at"),
+    _record("files", Attachment, "id instance_id name media_type byte_size sha256 created_at"),
+    _record("memory", ContextBlock, "label content description max_tokens updated_at"),
+    _record("memory-entries", ContextEntry, "label key title description content updated_at"),
+    _record("memory-changes", ContextChange, "subject action before after via created_at"),
+    _record(
+        "preferences",
+        PersonPreferences,
+        "name language zone theme text_size about_me how_to_answer read_by",
         owner="user",
-        fields=("name", "language", "zone", "theme", "text_size", "about_me", "how_to_answer", "read_by"),
     ),
-    AccountRecord(
-        name="prompts",
-        model=SavedPrompt,
-        owner="user",
-        fields=("name", "text", "created_at", "updated_at"),
-    ),
-    AccountRecord(
-        name="feedback",
-        model=MessageFeedback,
-        owner="user",
-        fields=("instance_id", "message_id", "is_good", "reason", "created_at", "updated_at"),
-    ),
-    AccountRecord(
-        name="notices",
-        model=NoticeChoices,
-        owner="user",
-        fields=("decision", "answer", "schedule", "quiet_from", "quiet_until", "zone"),
-    ),
-    AccountRecord(
-        name="devices",
-        model=PushDevice,
-        owner="user",
-        fields=("name", "language", "origin", "created_at"),
-    ),
-    AccountRecord(
-        name="rules",
-        model=PermissionRule,
-        fields=("level", "scope", "action", "key", "pattern", "position", "created_at", "expires_at"),
-    ),
-    AccountRecord(
-        name="tokens",
-        model=ApiToken,
-        owner="user",
-        fields=("name", "prefix", "scopes", "created_at", "used_at", "expires_at", "revoked_at"),
-    ),
-    AccountRecord(
-        name="programs",
-        model=OAuthGrant,
-        owner="user",
-        fields=("client__name", "agent", "scopes", "created_at", "used_at", "revoked_at"),
-    ),
-    AccountRecord(
-        name="browsers",
-        model=SignedInBrowser,
-        owner="user",
-        fields=("browser", "system", "created_at", "seen_at"),
-    ),
-    AccountRecord(
-        name="schedules",
-        model=Schedule,
-        fields=("scope", "title", "kind", "spec", "zone", "payload", "status", "next_at", "created_at"),
-    ),
-    AccountRecord(
-        name="servers",
-        model=McpServer,
-        fields=("name", "scope", "instance_id", "transport", "url", "is_enabled", "created_at"),
-    ),
-    AccountRecord(
-        name="extensions",
-        model=Extension,
-        fields=("name", "level", "scope", "enabled", "number", "granted", "created_at", "updated_at"),
-    ),
-    AccountRecord(
-        name="extension-versions",
-        model=ExtensionVersion,
+    _record("prompts", SavedPrompt, "name text created_at updated_at", owner="user"),
+    _record("feedback", MessageFeedback, "instance_id message_id is_good reason created_at updated_at", owner="user"),
+    _record("notices", NoticeChoices, "decision answer schedule quiet_from quiet_until zone", owner="user"),
+    _record("devices", PushDevice, "name language origin created_at", owner="user"),
+    _record("rules", PermissionRule, "level scope action key pattern position created_at expires_at"),
+    _record("tokens", ApiToken, "name prefix scopes created_at used_at expires_at revoked_at", owner="user"),
+    _record("programs", OAuthGrant, "client__name agent scopes created_at used_at revoked_at", owner="user"),
+    _record("browsers", SignedInBrowser, "browser system created_at seen_at", owner="user"),
+    _record("schedules", Schedule, "scope title kind spec zone payload status next_at created_at"),
+    _record("servers", McpServer, "name scope instance_id transport url is_enabled created_at"),
+    _record("extensions", Extension, "name level scope enabled number granted created_at updated_at"),
+    _record(
+        "extension-versions",
+        ExtensionVersion,
+        "extension__name number manifest source via created_at",
         owner="extension__owner",
-        fields=("extension__name", "number", "manifest", "source", "via", "created_at"),
     ),
-    AccountRecord(
-        name="actions",
-        model=ActionRecord,
-        fields=("scope", "action", "key", "input", "output", "status", "created_at", "settled_at"),
-    ),
-    AccountRecord(
-        name="memberships",
-        model=Membership,
-        owner="user",
-        fields=("instance_id", "role", "created_at", "revoked_at"),
-    ),
-    AccountRecord(
-        name="imports",
-        model=ArchiveImport,
-        fields=("name", "byte_size", "agent", "report", "created_at"),
-    ),
-    AccountRecord(
-        name="streams",
-        model=DurableStream,
-        fields=("path", "content_type", "tail", "created_at", "used_at", "closed_at", "deleted_at"),
-    ),
+    _record("actions", ActionRecord, "scope action key input output status created_at settled_at"),
+    _record("memberships", Membership, "instance_id role created_at revoked_at", owner="user"),
+    _record("imports", ArchiveImport, "name byte_size agent report created_at"),
+    _record("streams", DurableStream, "path content_type tail created_at used_at closed_at deleted_at"),
 )
 _PERSON: Final = ("first_name", "last_name", "date_joined", "last_login")
 

@@ -29,7 +29,7 @@ from chat.instances.rows import lookup_of
 from chat.models import AgentInstance, Attachment, new_attachment_id
 from sessions_app.core.messages.shapes import MessageT, Part
 from thinkproject.kernel.jsonvalue import JSONValue, dump
-from thinkproject.kernel.object_storage import delete_after_commit, object_storage, sweep_objects
+from thinkproject.kernel.object_storage import delete_after_commit, object_storage, referenced_by, sweep_objects
 from thinkproject.kernel.owner_lock import lock_owner
 from thinkproject.kernel.phrases import Phrase
 from tools_app.core.files.kinds import DOCUMENTS, PICTURES, Unreadable, kind_name, kind_of_file, refusal
@@ -426,7 +426,7 @@ def sweep_orphans(*, dry_run: bool = False, limit: int = 1_000) -> int:
                 row = stale.select_for_update().filter(pk=row_id).first()
                 if row is not None and stale.filter(pk=row_id).delete()[0]:
                     delete_after_commit(_objects_of([row]))
-    swept = sweep_objects(FOLDER, _referenced, before=before.timestamp(), dry_run=dry_run, limit=limit)
+    swept = sweep_objects(FOLDER, referenced_by(Attachment), before=before.timestamp(), dry_run=dry_run, limit=limit)
     swept += sweep_objects(VIEW_FOLDER, _viewed, before=before.timestamp(), dry_run=dry_run, limit=limit)
     return len(ids) + swept
 
@@ -447,10 +447,6 @@ def _objects_of(rows: Iterable[Attachment]) -> list[str]:
 def _viewed(names: Sequence[str]) -> set[str]:
     ids = [name.rsplit("/", 1)[-1] for name in names]
     return set(map(view_name, Attachment.objects.filter(pk__in=ids).values_list("pk", flat=True)))
-
-
-def _referenced(names: Sequence[str]) -> set[str]:
-    return set(Attachment.objects.filter(storage_name__in=names).values_list("storage_name", flat=True))
 
 
 def _owned(owner_id: int, ids: Iterable[str | None]) -> list[Attachment]:

@@ -6,11 +6,12 @@ can never show what the API would refuse. Must not query or write.
 
 import copy
 import json
+from collections.abc import Callable
 from typing import Any
 
 from csp.decorators import csp_update
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import NoReverseMatch, get_script_prefix, resolve, reverse
 from django.utils.translation import gettext as _
@@ -30,10 +31,12 @@ _COUNT_ONLY = "1"  # the list shows how many wait, and no more of them
 TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["dompurify", "think-worker"]}
 
 
-@require_safe
-@never_cache
-@csp_update(TRUSTED_TYPES)
-@login_required
+def _page_of_a_person(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponseBase]:
+    """Serve a page to people who are signed in, never from a cache."""
+    return require_safe(never_cache(csp_update(TRUSTED_TYPES)(login_required(view))))
+
+
+@_page_of_a_person
 def home(request: HttpRequest) -> HttpResponse:
     """The list of conversations. Wide screens show the newest one beside it at once, so it is embedded too."""
     instances = _listed(request)
@@ -42,19 +45,13 @@ def home(request: HttpRequest) -> HttpResponse:
     return _page(request, kind="list", instances=instances, instance=newest)
 
 
-@require_safe
-@never_cache
-@csp_update(TRUSTED_TYPES)
-@login_required
+@_page_of_a_person
 def new(request: HttpRequest) -> HttpResponse:
     """An empty conversation; nothing is written before its first message. `?agent=` names the agent."""
     return _page(request, kind="new", instances=_listed(request), instance=None)
 
 
-@require_safe
-@never_cache
-@csp_update(TRUSTED_TYPES)  # type: ignore[arg-type]  # any view will do, the package knows those without arguments
-@login_required
+@_page_of_a_person
 def conversation(request: HttpRequest, instance_id: str) -> HttpResponse:
     """One conversation with its newest page embedded. Errors: `Http404` for conversations of other users."""
     instance = _ask(request, "instance_detail", path={"instance_id": instance_id})
@@ -62,28 +59,19 @@ def conversation(request: HttpRequest, instance_id: str) -> HttpResponse:
     return _page(request, kind="conversation", instances=instances, instance=instance)
 
 
-@require_safe
-@never_cache
-@csp_update(TRUSTED_TYPES)
-@login_required
+@_page_of_a_person
 def approvals(request: HttpRequest) -> HttpResponse:
     """All calls that wait for this user's decision, with the first page of them embedded."""
     return _page(request, kind="approvals", instances=_listed(request), instance=None)
 
 
-@require_safe
-@never_cache
-@csp_update(TRUSTED_TYPES)
-@login_required
+@_page_of_a_person
 def work(request: HttpRequest) -> HttpResponse:
     """Work for this user in any conversation. The page reads it, and goes on reading it."""
     return _page(request, kind="work", instances=_listed(request), instance=None)
 
 
-@require_safe
-@never_cache
-@csp_update(TRUSTED_TYPES)
-@login_required
+@_page_of_a_person
 def settings(request: HttpRequest, section: str = "") -> HttpResponse:  # noqa: ARG001 - the page reads its address
     """The settings of this person. Which sections there are, the page knows; each asks for its own facts."""
     return _page(request, kind="settings", instances=_listed(request), instance=None)

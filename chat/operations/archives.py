@@ -1,6 +1,5 @@
 """Uploaded archives that are not needed any more, in storage and in rows."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -11,7 +10,7 @@ from django.utils import timezone
 from chat.files.attachments import ORPHAN_HOURS
 from chat.models import ArchiveImport
 from fibers.core.states import TERMINAL
-from thinkproject.kernel.object_storage import delete_after_commit, sweep_objects
+from thinkproject.kernel.object_storage import delete_after_commit, referenced_by, sweep_objects
 
 FOLDER: Final = "think/archives"
 
@@ -29,8 +28,4 @@ def prune_archives(*, dry_run: bool = False, limit: int = 100) -> int:
         with transaction.atomic():
             ArchiveImport.objects.filter(pk__in=[pk for pk, _ in rows]).update(storage_name="")
             delete_after_commit([name for _, name in rows])
-    return len(rows) + sweep_objects(FOLDER, _referenced, before=before.timestamp(), dry_run=dry_run)
-
-
-def _referenced(names: Sequence[str]) -> set[str]:
-    return set(ArchiveImport.objects.filter(storage_name__in=names).values_list("storage_name", flat=True))
+    return len(rows) + sweep_objects(FOLDER, referenced_by(ArchiveImport), before=before.timestamp(), dry_run=dry_run)

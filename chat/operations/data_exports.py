@@ -1,6 +1,5 @@
 """Exports of everything of a person's that are not needed any more, in storage and in rows."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -11,7 +10,7 @@ from django.utils import timezone
 from chat.models import DataExport
 from fibers.core.states import TERMINAL
 from fibers.services import cancel_fiber
-from thinkproject.kernel.object_storage import delete_after_commit, sweep_objects
+from thinkproject.kernel.object_storage import delete_after_commit, referenced_by, sweep_objects
 
 FOLDER: Final = "think/exports"
 KEPT_DAYS: Final = 7
@@ -41,8 +40,4 @@ def prune_exports(*, dry_run: bool = False, limit: int = 100) -> int:
             DataExport.objects.filter(pk__in=[pk for pk, _ in rows]).delete()
             delete_after_commit([name for _, name in rows if name])
     before = (now - timedelta(hours=ORPHAN_HOURS)).timestamp()
-    return len(rows) + sweep_objects(FOLDER, _referenced, before=before, dry_run=dry_run)
-
-
-def _referenced(names: Sequence[str]) -> set[str]:
-    return set(DataExport.objects.filter(storage_name__in=names).values_list("storage_name", flat=True))
+    return len(rows) + sweep_objects(FOLDER, referenced_by(DataExport), before=before, dry_run=dry_run)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from django.core.files.storage import Storage, default_storage, storages
 from django.db import transaction
+from django.db.models import Model
 
 _BATCH = 500
 
@@ -27,6 +28,15 @@ def delete_after_commit(names: Sequence[str]) -> None:
 
     if names:
         transaction.on_commit(remove, robust=True)
+
+
+def referenced_by(rows: type[Model]) -> Callable[[Sequence[str]], set[str]]:
+    """A function that says which of some names rows of a table refer to, by their `storage_name`."""
+
+    def referenced(names: Sequence[str]) -> set[str]:
+        return set(rows._default_manager.filter(storage_name__in=names).values_list("storage_name", flat=True))
+
+    return referenced
 
 
 def sweep_objects(

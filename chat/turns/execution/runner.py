@@ -373,8 +373,10 @@ class TurnRun:
 def _notify_recovering(context: FiberContext, is_recovering: bool) -> None:
     # An attempt that only repeats the end has not read the facts: the fiber's metadata has what is needed.
     known = context.metadata
-    notice = {"type": "turn.recovering", "request_id": known.get("request_id", ""), "recovering": is_recovering}
-    send_notification(known["address"], notice)
+    request_id = known.get("request_id", "")
+    send_notification(
+        known["address"], {"type": "turn.recovering", "request_id": request_id, "recovering": is_recovering}
+    )
 
 
 def _notify_settled(context: FiberContext, turn_id: str) -> None:

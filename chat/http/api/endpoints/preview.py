@@ -79,11 +79,7 @@ class PreviewOut(Schema):
 )
 async def context_preview(request: HttpRequest, instance_id: str) -> Preview:
     """Preview the next model call, built by the code of real calls. No model is called."""
-    user = caller_of(request).user
-    instance = await db(open_instance, user, instance_id)
-    session_id, tools = instance.session_id or "", instance.client_tools
-    written = await db(_written, instance, user.pk)
-    return await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice, written)
+    return await _previewed(request, instance_id)
 
 
 @router.get(
@@ -94,15 +90,19 @@ async def context_preview(request: HttpRequest, instance_id: str) -> Preview:
 )
 async def next_price_detail(request: HttpRequest, instance_id: str) -> NextPriceOut:
     """The cost of answering one more message, from how little to how much. No model is called."""
+    seen = await _previewed(request, instance_id)
+    found = await next_price(instance_id, seen)
+    if found is None:
+        return NextPriceOut(model=None, low=None, high=None)
+    return NextPriceOut(model=found.model, low=found.low, high=found.high)
+
+
+async def _previewed(request: HttpRequest, instance_id: str) -> Preview:
     user = caller_of(request).user
     instance = await db(open_instance, user, instance_id)
     session_id, tools = instance.session_id or "", instance.client_tools
     written = await db(_written, instance, user.pk)
-    seen = await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice, written)
-    found = await next_price(instance.pk, seen)
-    if found is None:
-        return NextPriceOut(model=None, low=None, high=None)
-    return NextPriceOut(model=found.model, low=found.low, high=found.high)
+    return await preview(key_of(instance), session_id, make_agent, tools, instance.model_choice, written)
 
 
 def _written(instance: AgentInstance, user_id: Any) -> WrittenByPeople:
