@@ -7,8 +7,8 @@ a reader sees that nothing is missing (`chat/core/loop/request_records.py`).
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from chat.core.loop.request_records import NOTHING_SENT, SentRequest, body_of, request_in, restored
-from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, fingerprint
+from chat.core.loop.request_records import NOTHING_SENT, SentRequest, body_of, is_whole, request_in, restored
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,5 @@ def provider_requests(
         if stored is not None:
             before = restored(stored, before)
             body = body_of(stored, before)
-            is_exact = fingerprint(body) == stored.get("hash")
-            found.append(ProviderRequest(step_key=step_key, body=body, is_exact=is_exact))
+            found.append(ProviderRequest(step_key=step_key, body=body, is_exact=is_whole(stored, body)))
     return found

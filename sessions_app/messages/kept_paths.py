@@ -22,6 +22,7 @@ from django.db import transaction
 
 from sessions_app.core.compaction.compaction import SYNTHETIC_PREFIX
 from sessions_app.core.compaction.pruning import as_sent
+from sessions_app.core.messages.forms import NO_FORMS, KeptForms
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.parts import is_pending
 from sessions_app.core.messages.shapes import Message
@@ -64,7 +65,7 @@ class KeptPath:
 
     **Shape:** each tuple has one entry for a message, root first; of a summary the row and the bytes of the message
     that it ends with. `sent`: as models read it. `settled`: so many of the first messages have no open call. `nested`:
-    the places of messages with values inside their parts.
+    the places of messages with values inside their parts. `forms`: of the other ones.
     """
 
     version: int
@@ -76,6 +77,7 @@ class KeptPath:
     summaries: _Summaries
     settled: int
     nested: tuple[int, ...]
+    forms: KeptForms = field(default_factory=KeptForms)
     used_at: float = field(default_factory=time.monotonic)
 
     @cached_property
@@ -96,6 +98,15 @@ class KeptPath:
             found[at] = _copied(found[at])
         return found
 
+    def keep_forms(self) -> None:
+        """Keep forms of the messages that turns share, from now on: of those behind the last one that has them."""
+        nested = set(self.nested)
+        for at in reversed(range(len(self.sent))):
+            if self.forms.has(self.sent[at]):
+                return
+            if at not in nested:
+                self.forms.keep(self.sent[at])
+
     @cached_property
     def has_pruned(self) -> bool:
         """Whether outputs are left out, which depends on the end of the path."""
@@ -104,11 +115,12 @@ class KeptPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPath:
-    """A path that was read. `sent`: as models read it, a list of the caller's own. `settled`: as of a `KeptPath`."""
+    """A path that was read. `sent`: as models read it, a list of the caller's own. The others are a `KeptPath`'s."""
 
     messages: Sequence[StoredMessage]
     sent: list[Message]
     settled: int = 0
+    forms: KeptForms = NO_FORMS
 
 
 class KeptPaths:
@@ -133,7 +145,7 @@ class KeptPaths:
                 return ReadPath(messages=messages, sent=as_sent(messages, session_id))
         found = path
         transaction.on_commit(lambda: self._keep(session_id, found))  # what is undone was never so
-        return ReadPath(messages=found.messages, sent=found.given(), settled=found.settled)
+        return ReadPath(messages=found.messages, sent=found.given(), settled=found.settled, forms=found.forms)
 
     def clear(self) -> None:
         """Keep nothing."""
@@ -156,6 +168,7 @@ class KeptPaths:
                 path = known
             self._size += path.byte_count - (0 if known is None else known.byte_count)
             self._kept[session_id] = path
+            path.keep_forms()
             while self._kept and (self._size > KEPT_BYTES or _is_old(next(iter(self._kept.values())))):
                 _, oldest = self._kept.popitem(last=False)
                 self._size -= oldest.byte_count
@@ -249,9 +262,10 @@ def _joined(
     if len(messages) >= selectors.HISTORY_MESSAGES or sum(byte_sizes) >= selectors.HISTORY_BYTES:
         return None
     if kept.has_pruned or any(message.pruned_calls for _, message, _ in added):
-        sent = tuple(as_sent(messages, session_id))
+        sent, forms = tuple(as_sent(messages, session_id)), KeptForms()
     else:  # one message reads as it did, whatever follows it
         sent = (*kept.sent[:count], *as_sent(messages[count - 1 :], session_id)[1:])
+        forms = kept.forms if count == len(kept.messages) else KeptForms()  # which would keep what is on no path
     return KeptPath(
         version=version,
         messages=messages,
@@ -262,6 +276,7 @@ def _joined(
         summaries=kept.summaries,
         settled=_settled(messages, min(kept.settled, count)),
         nested=(*(at for at in kept.nested if at < count), *_nested(messages, count)),
+        forms=forms,
     )
 
 

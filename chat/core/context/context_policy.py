@@ -6,11 +6,13 @@ memory: at the end of a turn it notes which outputs are not sent any more, besid
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from chat.core.model.language_model import ModelMessage, ToolMessage, UserMessage
 from chat.errors import TurnConfigInvalid
 from sessions_app.core.compaction.pruning import Prune
+from sessions_app.core.messages.forms import NO_FORMS, KeptForms
 from sessions_app.core.messages.parts import is_tool, state_of
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.shortening import shorten
@@ -98,14 +100,21 @@ def context_policy(choice: ContextPolicy | str) -> ContextPolicy:
 
 
 def truncate(
-    messages: Sequence[Message], policy: ContextPolicy = READ_TIME, *, border: int | None = None
+    messages: Sequence[Message],
+    policy: ContextPolicy = READ_TIME,
+    *,
+    border: int | None = None,
+    forms: KeptForms = NO_FORMS,
 ) -> list[Message]:
     """Shorten old content for the model only. Changed messages are copies, others themselves; their number stays.
 
     `border`: the number of messages that count as old; all but the newest `keep_messages` where none is given.
     """
     border = newest(messages, policy.keep_messages) if border is None else border
-    return [_cut_message(message, policy) for message in messages[:border]] + list(messages[border:])
+    if policy.max_output_chars is None and policy.max_text_chars is None:
+        return list(messages)
+    name, cut = f"cut {policy.max_text_chars} {policy.max_output_chars}", partial(_cut_message, policy=policy)
+    return [forms.made(message, name, cut) for message in messages[:border]] + list(messages[border:])
 
 
 def newest(messages: Sequence[Message], count: int, end: int | None = None) -> int:

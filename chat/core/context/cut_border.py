@@ -9,10 +9,12 @@ do so without a note of their own, and no question later changes what an earlier
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Final
 
 from chat.core.context.context_policy import ContextPolicy, newest
+from sessions_app.core.messages.forms import NO_FORMS, KeptForms
 from sessions_app.core.messages.messages import MessageRole
 from sessions_app.core.messages.parts import is_tool, state_of
 from sessions_app.core.messages.shapes import Message, Part
@@ -23,7 +25,9 @@ WINDOW_SHARE: Final = 8
 """A cut never waits for more than this part of the model's window: one eighth."""
 
 
-def cut_border(messages: Sequence[Message], policy: ContextPolicy, *, window_chars: int = 0) -> int:
+def cut_border(
+    messages: Sequence[Message], policy: ContextPolicy, *, window_chars: int = 0, forms: KeptForms = NO_FORMS
+) -> int:
     """The number of messages, from the oldest, of which outputs and texts are cut.
 
     The answer that is about to be written counts as one of those that are kept. **Shape:** `messages`: the history
@@ -31,7 +35,8 @@ def cut_border(messages: Sequence[Message], policy: ContextPolicy, *, window_cha
     """
     if not policy.cut_ratio:
         return newest(messages, policy.keep_messages)
-    sizes = [_sizes(message, policy) for message in messages]
+    name, measure = f"sizes {policy.max_text_chars} {policy.max_output_chars}", partial(_sizes, policy=policy)
+    sizes = [forms.made(message, name, measure) for message in messages]
     sent = [0, *accumulate(kept for kept, _ in sizes)]  # characters of all before a message, cut
     saved = [0, *accumulate(more for _, more in sizes)]  # what cutting all before it saves
     border = gain = carried = 0  # `carried`: characters that were sent since the last cut and that one would have saved

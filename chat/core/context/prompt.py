@@ -25,6 +25,7 @@ from chat.core.model.language_model import (
 )
 from chat.core.wire.accumulator import to_input_object, tool_name
 from sessions_app.core.messages import call_texts
+from sessions_app.core.messages.forms import NO_FORMS, KeptForms
 from sessions_app.core.messages.parts import is_lasting
 from sessions_app.core.messages.shapes import CALLED_BY, OURS, Message, Part
 from sessions_app.core.messages.steered import steered
@@ -55,6 +56,9 @@ DECIDED_TEXT: Final = (
 MAX_NOTED_CHARS: Final = 2_000
 """Of a result in the note; the whole stands with the call, unless a summary covers it."""
 
+_ALONE: Final = frozenset({"text", "step-start"})
+"""Types of parts of which nothing but themselves decides what becomes of them."""
+
 _GO_ON: Final = UserMessage(content=(TextContent(text=GO_ON_TEXT),))
 
 UserContent: TypeAlias = TextContent | FileContent
@@ -77,18 +81,28 @@ def to_model_messages(
     gone. Without `sends_media` a line names each picture and the like; files of text are sent all the same. A
     line below each message of the user's says when it was sent, where that is known.
     """
-    if policy is not None:
-        messages = truncate(messages, policy)
-    builder = _Builder(
-        sight=Sight(
-            accepts_images=accepts_images,
-            accepts_documents=accepts_documents,
-            load_file=load_file or (lambda _url: None),
-            sends_media=sends_media,
-        ),
+    sight = Sight(
+        accepts_images=accepts_images,
+        accepts_documents=accepts_documents,
+        load_file=load_file or (lambda _url: None),
+        sends_media=sends_media,
     )
+    return messages_in_sight(messages, sight, policy=policy)
+
+
+def messages_in_sight(
+    messages: Sequence[Message], sight: Sight, *, policy: ContextPolicy | None, forms: KeptForms = NO_FORMS
+) -> tuple[ModelMessage, ...]:
+    """The same for one that sees so much. `forms`: of the messages."""
+    if policy is not None:
+        messages = truncate(messages, policy, forms=forms)
+    builder = _Builder(sight=sight)
     for message in messages:
-        builder.add(message)
+        alone = forms.made(message, "model", _alone) if forms.has(message) else ()
+        if alone:
+            builder.add_made(alone)
+        else:
+            builder.add(message)
     made = builder.finish()
     return made if policy is None else keep_ends(made, policy)
 
@@ -180,6 +194,16 @@ class _Builder:
             content = [content for part in parts for content in self._user_content(part)]
             note = sent_note(message) if content else ""
             self._extend_user([*content, TextContent(text=note)] if note else content)
+
+    def add_made(self, message: UserMessage | AssistantMessage) -> None:
+        """Add a message that was made by itself, to the last one if that is of the same side."""
+        last = self.made[-1] if self.made else None
+        if isinstance(last, UserMessage) and isinstance(message, UserMessage):
+            self.made[-1] = UserMessage(content=(*last.content, *message.content))
+        elif isinstance(last, AssistantMessage) and isinstance(message, AssistantMessage):
+            self.made[-1] = AssistantMessage(content=(*last.content, *message.content))
+        else:
+            self.made.append(message)
 
     def finish(self) -> tuple[ModelMessage, ...]:
         if not self.made:
@@ -283,6 +307,16 @@ class _Builder:
             self.made.append(AssistantMessage(content=tuple(self.content)))
             self.made.extend(self.results)
         self.content, self.results = [], []
+
+
+def _alone(message: Message) -> UserMessage | AssistantMessage | tuple[()]:
+    """The one message that is made of a message of texts whatever stands beside it; nothing for any other."""
+    if any(part.get("type") not in _ALONE for part in message["parts"]):
+        return ()
+    builder = _Builder(sight=Sight(accepts_images=False, accepts_documents=False, load_file=lambda _url: None))
+    builder.add(message)
+    made = builder.made
+    return made[0] if len(made) == 1 and isinstance(made[0], UserMessage | AssistantMessage) else ()
 
 
 def clean_text(text: str) -> str:

@@ -338,6 +338,7 @@ class TurnLoop:
             settings=settings,
             continues=goes_on(messages),
             cut_word=seam.tail if is_cut else None,
+            forms=self.plan.forms,
         )
         self._view.number, self._view.messages = context.step_number, request.messages
         self._view.shared = context.shared if config.shared is None else config.shared

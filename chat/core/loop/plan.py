@@ -14,6 +14,7 @@ from chat.core.loop.turn_state import Clock
 from chat.core.model.language_model import LanguageModel, ModelMessage, ModelSettings, ToolSpec
 from chat.core.model.output_schema import Output
 from chat.core.model.prices import NOTHING
+from sessions_app.core.messages.forms import NO_FORMS, KeptForms
 from sessions_app.core.messages.shapes import Message
 
 
@@ -27,6 +28,7 @@ class TurnPlan:
     resolve_model: Callable[[ModelChoice], LanguageModel]
     system: str
     prompt: Callable[[Message], tuple[ModelMessage, ...]]
+    forms: KeptForms = NO_FORMS  # of the messages that it makes
     tools: tuple[ToolSpec, ...] = ()
     found: tuple[ToolSpec, ...] = ()  # not declared: called through the finders
     finders: tuple[ToolSpec, ...] = ()

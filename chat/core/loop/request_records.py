@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from sessions_app.core.messages.forms import NO_FORMS, KeptForms
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size, fingerprint
 
 MAX_CHAIN_SECONDS: Final = 86_400
@@ -49,9 +50,20 @@ class ChainEnd:
 class RequestRecorder:
     """Makes the records of one turn's requests. `position`: of the turn in its conversation."""
 
-    def __init__(self, *, position: int = 0, before: ChainEnd | None = None, sent: SentRequest = NOTHING_SENT) -> None:
-        """`sent`: the request behind the record `before`; only needed where this turn has records already."""
+    def __init__(
+        self,
+        *,
+        position: int = 0,
+        before: ChainEnd | None = None,
+        sent: SentRequest = NOTHING_SENT,
+        forms: KeptForms = NO_FORMS,
+    ) -> None:
+        """`sent`: the request behind the record `before`; only needed where this turn has records already.
+
+        `forms`: of the messages on the wire.
+        """
         self._position = position
+        self._forms = forms
         self._before = before if before is not None and before.can_be_followed else None
         self._sent = sent
         self._hashes: list[str] = []
@@ -61,23 +73,24 @@ class RequestRecorder:
     def describe(self, body: JSONObject, *, now: float) -> JSONObject:
         """The record of a request that was sent at this time (epoch seconds)."""
         key, request = _split(body)
-        hashes = _hashes(request.messages, self._sent.messages, self._hashes)
+        hashes = _hashes(request.messages, self._sent.messages, self._hashes, self._forms)
         end = self._followed(now) if self._chain is None else None
-        shared, is_same_rest = self._shared(request) if end is None else _agreeing(end, hashes, request.rest)
+        rest = fingerprint(request.rest)
+        shared, is_same_rest = self._shared(request) if end is None else _agreeing(end, hashes, rest)
         new: JSONObject = {key: list(request.messages[shared:]), **({} if is_same_rest else request.rest)}
         size = byte_size(new)
         chain: JSONObject = {"from": self._position, "at": int(now), "whole": size, "since": 0}
         former = self._chain if end is None else end.stored["chain"]
         if former is not None and (self._chain is not None or shared):
             chain = {**former, "since": former["since"] + size}
-        digest = fingerprint(body)
+        digest = _hash_of(key, hashes, rest)
         self._made = digest, request, hashes
         stored: JSONObject = {
             "hash": digest,
             "shared_messages": shared,
             "messages_key": key,
             "body": new,
-            "rest": fingerprint(request.rest),
+            "rest": rest,
             "same_rest": is_same_rest,
             "marks": [[count, hashes[count - 1]] for count in _mark_counts(len(hashes))],
             "chain": chain,
@@ -92,7 +105,7 @@ class RequestRecorder:
             _, request, self._hashes = self._made
         else:
             request = restored(stored, self._sent)
-            self._hashes = _hashes(request.messages, self._sent.messages, self._hashes)
+            self._hashes = _hashes(request.messages, self._sent.messages, self._hashes, self._forms)
         self._sent, self._made = request, None
         self._chain = stored.get("chain") or self._chain or {"from": self._position, "at": 0, "whole": 0, "since": 0}
         return request
@@ -132,7 +145,8 @@ def restored(stored: JSONObject, before: SentRequest) -> SentRequest:
 
 def body_of(stored: JSONObject, request: SentRequest) -> JSONObject:
     """The body as it was sent."""
-    return {**request.rest, str(stored.get("messages_key", "messages")): list(request.messages)}
+    messages = [{**each} if isinstance(each, dict) else each for each in request.messages]  # hooks get them
+    return {**request.rest, str(stored.get("messages_key", "messages")): messages}
 
 
 def _split(body: JSONObject, *, key: str = "") -> tuple[str, SentRequest]:
@@ -142,14 +156,28 @@ def _split(body: JSONObject, *, key: str = "") -> tuple[str, SentRequest]:
     return key, SentRequest(messages=tuple(messages) if isinstance(messages, list) else (), rest=rest)
 
 
-def _agreeing(end: ChainEnd, hashes: Sequence[str], rest: JSONObject) -> tuple[int, bool]:
+def is_whole(stored: JSONObject, body: JSONObject) -> bool:
+    """Whether a body is the one that a record stands for, by its hash. Those of earlier versions have that of all."""
+    key, request = _split(body, key=str(stored.get("messages_key", "messages")))
+    digest = _hash_of(key, _hashes(request.messages, (), [], NO_FORMS), fingerprint(request.rest))
+    return stored.get("hash") in (digest, fingerprint(body))
+
+
+def _hash_of(key: str, hashes: Sequence[str], rest: str) -> str:
+    """The hash of a request, of that of its messages and that of all else: a long conversation is not read again."""
+    return fingerprint([key, hashes[-1] if hashes else "", rest])
+
+
+def _agreeing(end: ChainEnd, hashes: Sequence[str], rest: str) -> tuple[int, bool]:
     """The number of leading messages that a request has in common with a record, by the marks of that."""
     common = (n for n, digest in end.stored["marks"] if 0 < n <= len(hashes) and hashes[n - 1] == digest)
     shared = max(common, default=0)
-    return shared, shared > 0 and end.stored.get("rest") == fingerprint(rest)
+    return shared, shared > 0 and end.stored.get("rest") == rest
 
 
-def _hashes(messages: Sequence[JSONValue], known: Sequence[JSONValue], hashes: Sequence[str]) -> list[str]:
+def _hashes(
+    messages: Sequence[JSONValue], known: Sequence[JSONValue], hashes: Sequence[str], forms: KeptForms
+) -> list[str]:
     """For each message a hash of it and all before it. `hashes`: those of the `known` ones."""
     made: list[str] = []
     for number, message in enumerate(messages):
@@ -157,8 +185,16 @@ def _hashes(messages: Sequence[JSONValue], known: Sequence[JSONValue], hashes: S
             made.append(hashes[number])
             continue
         hashes = hashes[:number]
-        before = made[-1] if made else ""
-        made.append(hashlib.sha256(before.encode() + _encoded(message)).hexdigest()[:16])
+        made.append(_hash(made[-1] if made else "", message, forms))
+    return made
+
+
+def _hash(before: str, message: JSONValue, forms: KeptForms) -> str:
+    link = forms.found(message, "hash")
+    if isinstance(link, tuple) and link[0] == before:
+        return str(link[1])
+    made = hashlib.sha256(before.encode() + _encoded(message)).hexdigest()[:16]
+    forms.note(message, "hash", (before, made))
     return made
 
 

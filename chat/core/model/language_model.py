@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final, Literal, Protocol, TypeAlias
 
 from chat.errors import AnswerFailed
+from sessions_app.core.messages.forms import NO_FORMS, KeptForms
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 DIRECT_CALL: Final = "direct/call"
@@ -154,7 +155,8 @@ class ModelRequest:
     Shape: `messages` oldest first; each tool call has exactly one `ToolMessage` after it; the last message is never an
     `AssistantMessage`. `continues`: the history has the beginning of the answer, which may be all of it. `cut_word`: of
     an answer whose text was cut, what was shown behind the last whole word that the history has; `None` elsewhere. A
-    provider that goes on within a text is sent both as its end, and `Prefilled` comes before the answer.
+    provider that goes on within a text is sent both as its end, and `Prefilled` comes before the answer. `forms`: of
+    its messages, where the conversation stays in the worker; they decide nothing.
     """
 
     system: str
@@ -164,6 +166,7 @@ class ModelRequest:
     settings: ModelSettings = field(default_factory=ModelSettings)
     continues: bool = False
     cut_word: str | None = None
+    forms: KeptForms = field(default=NO_FORMS, compare=False, repr=False)
 
 
 class FinishReason(StrEnum):

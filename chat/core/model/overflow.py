@@ -9,6 +9,7 @@ nothing is known never overflows by count: its provider's own error is all there
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final, assert_never
 
 from chat.core.model.language_model import (
@@ -23,6 +24,7 @@ from chat.core.model.language_model import (
     Usage,
 )
 from sessions_app.core.compaction.tokens import TOKENS_PER_MESSAGE, TokenCounter, length_over_four
+from sessions_app.core.messages.forms import NO_FORMS
 from thinkproject.kernel.jsonvalue import JSONValue, dump
 
 OUTPUT_TOKEN_MAX: Final = 32_000
@@ -186,7 +188,9 @@ def overflows(
 
 def estimate_request(request: ModelRequest, counter: TokenCounter = length_over_four) -> int:
     """Estimate the tokens of a request: system prompt, messages and tools. Images are not counted."""
-    messages = sum(TOKENS_PER_MESSAGE + _count(message, counter) for message in request.messages)
+    count = partial(_count, counter=counter)
+    forms = request.forms if counter is length_over_four else NO_FORMS
+    messages = sum(TOKENS_PER_MESSAGE + forms.made(message, "tokens", count) for message in request.messages)
     return counter(request.system) + messages + estimate_tools(request, counter)
 
 

@@ -191,7 +191,7 @@ class HttpModel(ABC):
     def describe(self, request: ModelRequest) -> JSONObject:
         """The body `stream` would send; long data URLs shortened, anything like a credential out."""
         known = self._memory.known
-        return redact_body(as_learned(self._bodies.take(request, known), known).body)
+        return redact_body(as_learned(self._bodies.take(request, known), known).body, request.forms)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Ask the model.

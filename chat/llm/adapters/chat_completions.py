@@ -5,6 +5,7 @@ Servers differ in many small ways; the tolerance is in `chat_reader`, and that f
 
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final, assert_never
 
 import openai
@@ -128,18 +129,22 @@ def chat_messages(
     if wants_reasoning(request.messages, model):
         demands |= {"reasoning"}
     messages: list[JSONObject] = [{"role": "system", "content": request.system}] if request.system else []
+    forms, form = request.forms, f"chat {model} {sorted(demands)}"
     for message in _with_files_of_tools(request.messages):
         match message:
+            case AssistantMessage() if forms.has(message):  # of text alone
+                make = partial(assistant_message, model=model, ids=ids, wants=demands)
+                _add_assistant(messages, forms.made(message, form, make))
+            case UserMessage() if forms.has(message) and not _needs_answer(messages, demands):
+                _add_user(messages, forms.made(message, "chat", _of_texts))
             case UserMessage():
                 parts = _user_parts(message, accepts_images=accepts_images, accepts_documents=accepts_documents)
                 is_text = all(part["type"] == "text" for part in parts)  # which servers without media take as a string
-                if "answer" in demands and messages and messages[-1]["role"] == "tool":
+                if _needs_answer(messages, demands):
                     messages.append({"role": "assistant", "content": NO_ANSWER})
-                _add_user(messages, plain_text(message.content) if is_text else parts)
+                _add_user(messages, {"role": "user", "content": plain_text(message.content) if is_text else parts})
             case AssistantMessage():
-                converted = assistant_message(message, model, ids=ids, wants=demands)
-                if converted["content"] or "tool_calls" in converted:
-                    messages.append(converted)  # a message of reasoning alone is empty here, which servers refuse
+                _add_assistant(messages, assistant_message(message, model, ids=ids, wants=demands))
             case ToolMessage():
                 text = output_text(message.output, is_error=message.is_error)
                 content = text if text.strip() else NO_OUTPUT
@@ -164,15 +169,30 @@ def _with_files_of_tools(messages: Iterable[ModelMessage]) -> Iterator[ModelMess
         yield UserMessage(content=tuple(files))
 
 
-def _add_user(messages: list[JSONObject], content: str | list[JSONObject]) -> None:
+def _needs_answer(messages: list[JSONObject], demands: frozenset[str]) -> bool:
+    """Whether a word of the model's has to stand before what the user says next."""
+    return "answer" in demands and bool(messages) and messages[-1]["role"] == "tool"
+
+
+def _add_assistant(messages: list[JSONObject], message: JSONObject) -> None:
+    """Add an answer. One of reasoning alone is empty here, which servers refuse."""
+    if message["content"] or "tool_calls" in message:
+        messages.append(message)
+
+
+def _of_texts(message: UserMessage) -> JSONObject:
+    return {"role": "user", "content": plain_text(message.content)}
+
+
+def _add_user(messages: list[JSONObject], message: JSONObject) -> None:
     """Add a user's message, to a preceding one of the user if there is one: many templates want roles to alternate."""
-    last = messages[-1] if messages else None
+    last, content = messages[-1] if messages else None, message["content"]
     if last is None or last["role"] != "user":
-        messages.append({"role": "user", "content": content})
+        messages.append(message)
     elif isinstance(last["content"], str) and isinstance(content, str):
-        last["content"] += f"\n\n{content}"
+        messages[-1] = {**last, "content": f"{last['content']}\n\n{content}"}  # forms are not changed
     else:
-        last["content"] = [*_parts(last["content"]), *_parts(content)]
+        messages[-1] = {**last, "content": [*_parts(last["content"]), *_parts(content)]}
 
 
 def _parts(content: str | list[JSONObject]) -> list[JSONObject]:

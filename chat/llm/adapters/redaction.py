@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from sessions_app.core.messages.forms import NO_FORMS, KeptForms
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
 
 REDACTED: Final = "[redacted]"
@@ -34,9 +35,24 @@ def redact_text(text: str, *, secrets: tuple[str, ...] = ()) -> str:
     return text if len(text) <= MAX_LOGGED_CHARACTERS else text[:MAX_LOGGED_CHARACTERS] + "…"
 
 
-def redact_body(body: JSONObject) -> JSONObject:
-    """Return a copy of a request body without credentials; long data URLs become type, size and hash."""
-    return {key: _redact(key, value) for key, value in body.items()}
+def redact_body(body: JSONObject, forms: KeptForms = NO_FORMS) -> JSONObject:
+    """Return a copy of a request body without credentials; long data URLs become type, size and hash.
+
+    `forms`: of its messages. Those that nothing is taken out of are themselves.
+    """
+    return {key: _redact_all(value, forms) if key == "messages" else _redact(key, value) for key, value in body.items()}
+
+
+def _redact_all(messages: JSONValue, forms: KeptForms) -> JSONValue:
+    if not isinstance(messages, list):
+        return _redact("messages", messages)
+    return [forms.made(each, "redacted", _redacted) for each in messages]
+
+
+def _redacted(value: JSONValue) -> JSONValue:
+    """The value without credentials; itself where there are none in it."""
+    found = _redact("", value)
+    return value if found == value else found
 
 
 def _redact(key: str, value: JSONValue) -> JSONValue:

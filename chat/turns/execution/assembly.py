@@ -132,7 +132,7 @@ async def assemble(
 
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises.
     """
-    gathered = await build_model_input(agent, facts, answer=answer, guard=guard)
+    gathered = await build_model_input(agent, facts, answer=answer, guard=guard, forms=facts.forms)
     context = _turn_context(agent, facts, gathered, attempt)
     config = await ask_hook(agent, "before_turn", context) or TurnConfig()
     config = await with_extensions(agent, facts, config, context, guard, message_count=len(gathered.history))
@@ -146,6 +146,7 @@ async def assemble(
         resolve_model=lambda choice: guarded_model(agent, choice, config.stall_timeout_seconds),
         system=overrides.system,
         prompt=prompt,
+        forms=gathered.forms,
         reader=None if reader is None else tool_specs([reader])[0],
         needs_reader=prompt.has_cut_output,
         tool_choice=overrides.tool_choice,
@@ -160,7 +161,9 @@ async def assemble(
         titles=_titles(deferral.all, reader),
         clock=timezone.now,
         partial_output_shown=partial_output_shown,
-        requests=RequestRecorder(position=facts.position, before=facts.last_request, sent=facts.sent_before),
+        requests=RequestRecorder(
+            position=facts.position, before=facts.last_request, sent=facts.sent_before, forms=facts.forms
+        ),
     )
     plan = _of_call(_declaring(plan, deferral), facts)
     return Assembled(

@@ -36,7 +36,7 @@ from sessions_app.core.messages.repair import repair_messages
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.messages import selectors
-from sessions_app.messages.kept_paths import kept_paths
+from sessions_app.messages.kept_paths import ReadPath, kept_paths
 from sessions_app.messages.services import place_input, update_message
 from sessions_app.messages.writer import Placed
 from thinkproject.kernel.jsonvalue import JSONObject, dump
@@ -216,9 +216,10 @@ def _begun(context: FiberContext, turn: Turn, has_open_calls: bool) -> TurnFacts
     turn.options = {**turn.options, "leaf": placed.leaf_id}
     if turn.instance.model_choice is not None:
         turn.options["model_choice"] = turn.instance.model_choice  # what changes later is for later turns
-    history = None if placed.leaf_id is None else _repaired(turn, placed, waiting)
+    path = None if placed.leaf_id is None else _repaired(turn, placed, waiting)
     _BEGIN.run(instant(timezone.now()), dump(turn.options), turn.pk)
-    return facts_of(turn, placed.leaf_id, history)
+    facts = facts_of(turn, placed.leaf_id)
+    return facts if path is None else replace(facts, history=path.sent, forms=path.forms)
 
 
 def mark_never_started(payload: JSONObject) -> None:
@@ -262,8 +263,8 @@ def _place(turn: Turn, has_open_calls: bool) -> Placed:
     return placed
 
 
-def _repaired(turn: Turn, placed: Placed, waiting: Collection[str]) -> list[Message] | None:
-    """The history as sent to the model; `None` after settling calls without a result, so that it is read again.
+def _repaired(turn: Turn, placed: Placed, waiting: Collection[str]) -> ReadPath | None:
+    """The history; `None` after settling calls without a result, so that it is read again.
 
     `waiting`: ids of calls whose questions last, or that were approved then and are about to run. Clients that show the
     conversation are notified, and the log has a warning.
@@ -279,7 +280,7 @@ def _repaired(turn: Turn, placed: Placed, waiting: Collection[str]) -> list[Mess
     if broken:
         extra = {"action": "transcript_repaired", "turn_id": turn.pk, "message_ids": [item["id"] for item in broken]}
         logger.warning("calls without a result were settled", extra=extra)
-    return None if broken else path.sent
+    return None if broken else path
 
 
 def _replace_by(repaired: Message, _stored: Message) -> Message:

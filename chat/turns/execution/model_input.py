@@ -46,6 +46,7 @@ from chat.user_code.workspace import INSTRUCTIONS_END, files_in_prompt, workspac
 from sessions_app.context.kept_head import prompt_head
 from sessions_app.context.session_context import SessionContext
 from sessions_app.context.snapshot import ContextState
+from sessions_app.core.messages.forms import NO_FORMS, KeptForms
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.steered import steered_in
 from thinkproject.kernel.aio import db
@@ -119,6 +120,7 @@ class ModelInput:
     choice: ModelChoice
     model: LanguageModel
     history: list[Message]
+    forms: KeptForms = NO_FORMS
     files: dict[str, FileContent]
     policy: ContextPolicy
     compaction: CompactionPolicy
@@ -156,6 +158,7 @@ class ModelInput:
             self.history if history is None else history,
             model or self.model,
             files=self.files,
+            forms=self.forms,
             policy=self.policy,
             reads=skill_reader(self.context, self.state),
             override=override,
@@ -170,10 +173,12 @@ async def build_model_input(
     keeps_prompt: bool = True,
     answer: Message = NOTHING_SAID,
     guard: TurnGuard | None = None,
+    forms: KeptForms = NO_FORMS,
 ) -> ModelInput:
     """Ask the agent for the parts of a model call. Calls no model.
 
-    `answer`: what there is of it already. `guard`: of a turn; it learns what the model is going to read of others.
+    `answer`: what there is of it already. `forms`: of the place's history. `guard`: of a turn; it learns what the model
+    is going to read of others.
     Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown. Errors: `ModelError`
     without a model, `AgentCodeFailed` when the agent's own code raises, `TurnConfigInvalid` for a policy that is none.
     """
@@ -209,6 +214,7 @@ async def build_model_input(
         choice=choice,
         model=model,
         history=history,
+        forms=forms,
         files=await files_in([*history, answer], agent.key.owner_id),
         policy=context_policy(agent.context_policy),
         compaction=policy_of(agent),

@@ -10,8 +10,8 @@ from operator import is_
 
 from chat.core.context.context_policy import ContextPolicy, truncate
 from chat.core.context.cut_border import cut_border
-from chat.core.context.prompt import text_of, to_model_messages, with_last_calls
-from chat.core.context.result_files import PDF, has_cut_output
+from chat.core.context.prompt import messages_in_sight, text_of, with_last_calls
+from chat.core.context.result_files import PDF, Sight, has_cut_output
 from chat.core.context.too_large import LEAST_CHARS
 from chat.core.model.language_model import FileContent, LanguageModel, ModelMessage, TextContent, UserMessage
 from chat.llm.registry import limits_of
@@ -19,6 +19,7 @@ from chat.turns.conf import turn_settings
 from chat.turns.execution.turn_facts import has_content
 from sessions_app.core.compaction.pruning import find_prunable
 from sessions_app.core.compaction.tokens import CHARS_PER_TOKEN
+from sessions_app.core.messages.forms import NO_FORMS, KeptForms
 from sessions_app.core.messages.messages import MessageRole
 from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shapes import Message
@@ -40,6 +41,7 @@ class Prompt:
     policy: ContextPolicy = field(kw_only=True)
     reads: ReadMessages = field(kw_only=True)
     override: Sequence[ModelMessage] | None = field(kw_only=True, default=None)
+    forms: KeptForms = field(kw_only=True, default=NO_FORMS)  # of the history's messages
     context_note: str = field(kw_only=True, default="")  # for the model, behind the question; never stored
     note: str = field(kw_only=True, default="")  # for the model, after the history; never stored
     _sends_media: bool = field(init=False, default=True)
@@ -124,8 +126,8 @@ class Prompt:
             return self.history
         if self._cut is None or not _are_same(self._cut[0], self.history):
             window_chars = limits_of(self.model).context_tokens * CHARS_PER_TOKEN
-            border = cut_border(self.history, self.policy, window_chars=window_chars)
-            self._cut = list(self.history), truncate(self.history, self.policy, border=border)
+            border = cut_border(self.history, self.policy, window_chars=window_chars, forms=self.forms)
+            self._cut = list(self.history), truncate(self.history, self.policy, border=border, forms=self.forms)
         return self._cut[1]
 
     def _cut_history(self) -> list[Message]:
@@ -179,14 +181,14 @@ class Prompt:
         return find_prunable(self._kept_history(), replace(prune, protected_tools=protected))
 
     def _convert(self, messages: list[Message]) -> tuple[ModelMessage, ...]:
-        return to_model_messages(
-            messages,
+        sight = Sight(
             accepts_images=self.model.accepts_images,
             accepts_documents=self.model.accepts_documents,
             load_file=self._load,
-            policy=self.policy.as_cut() if self.policy.cut_ratio else self.policy,
             sends_media=self._sends_media,
         )
+        policy = self.policy.as_cut() if self.policy.cut_ratio else self.policy
+        return messages_in_sight(messages, sight, policy=policy, forms=self.forms)
 
 
 def _takes(model: LanguageModel, file: FileContent) -> bool:

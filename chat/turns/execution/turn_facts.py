@@ -14,6 +14,7 @@ from chat.models import AgentInstance, Turn, TurnTrigger
 from chat.turns.background.costs import usage_of_turn
 from chat.turns.background.titles import needs_title
 from chat.turns.guarding.handed_down import Denied
+from sessions_app.core.messages.forms import NO_FORMS, KeptForms
 from sessions_app.core.messages.parts import is_tool
 from sessions_app.core.messages.shapes import Message
 from sessions_app.messages.usage import SessionUsage
@@ -38,6 +39,7 @@ class TurnFacts:
     body: JSONObject
     accepted_at: datetime
     history: list[Message] | None = None  # the path to the leaf, where the begin has just read it
+    forms: KeptForms = NO_FORMS  # of its messages, where they stay in the worker
     is_untitled: bool = False  # its conversation has no title but its first words
     client_tools: tuple[JSONObject, ...] = ()  # as the last request of a client gave them
     caller_tools: tuple[JSONObject, ...] = ()  # of the program that asked for this turn
@@ -73,7 +75,6 @@ class TurnFacts:
 def facts_of(
     turn: Turn,
     leaf_id: str | None,
-    history: list[Message] | None = None,
     *,
     is_skipped: bool = False,
     has_guard: bool = False,
@@ -93,7 +94,6 @@ def facts_of(
         goes_on_from=tuple(turn.options.get("goes_on_from", ())),
         body=turn.body,
         accepted_at=turn.accepted_at,
-        history=history,
         is_untitled=needs_title(turn.instance),
         client_tools=tuple(turn.instance.client_tools),
         caller_tools=tuple(turn.options.get("caller_tools", ())),
