@@ -22,7 +22,7 @@ from django.db import transaction
 
 from sessions_app.core.compaction.compaction import SYNTHETIC_PREFIX
 from sessions_app.core.compaction.pruning import as_sent
-from sessions_app.core.messages.forms import NO_FORMS, KeptForms
+from sessions_app.core.messages.forms import FORM_BYTES, NO_FORMS, KeptForms
 from sessions_app.core.messages.messages import StoredMessage
 from sessions_app.core.messages.parts import is_pending
 from sessions_app.core.messages.shapes import Message
@@ -34,8 +34,8 @@ from thinkproject.kernel.jsonvalue import JSONValue
 from thinkproject.kernel.statements import Statement
 
 KEPT_BYTES: Final = 32 * 1024 * 1024
-"""Stored bytes of all paths that a process keeps; the one used longest ago goes first. Parsed they take about three
-times as much."""
+"""Bytes of all paths that a process keeps, as stored and with what was made of them; the one used longest ago goes
+first. Parsed, what is stored takes about three times as much."""
 
 KEPT_SECONDS: Final = 3_600
 """A path that no turn has used for so long goes as well, when another one is kept."""
@@ -82,8 +82,8 @@ class KeptPath:
 
     @cached_property
     def byte_count(self) -> int:
-        """Bytes of all its rows."""
-        return sum(self.byte_sizes)
+        """Bytes of all its rows, and of the forms of its messages."""
+        return sum(self.byte_sizes) + FORM_BYTES * (len(self.sent) - len(self.nested))
 
     @cached_property
     def places(self) -> dict[int, int]:

@@ -37,6 +37,8 @@ def cut_border(
         return newest(messages, policy.keep_messages)
     name, measure = f"sizes {policy.max_text_chars} {policy.max_output_chars}", partial(_sizes, policy=policy)
     sizes = [forms.made(message, name, measure) for message in messages]
+    if not any(more for _, more in sizes):
+        return 0  # there is nothing to cut, as in most conversations
     sent = [0, *accumulate(kept for kept, _ in sizes)]  # characters of all before a message, cut
     saved = [0, *accumulate(more for _, more in sizes)]  # what cutting all before it saves
     border = gain = carried = 0  # `carried`: characters that were sent since the last cut and that one would have saved

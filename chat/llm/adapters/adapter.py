@@ -9,10 +9,9 @@ import contextlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 import openai
 
@@ -46,7 +45,7 @@ from chat.llm.adapters.refusals import (
     too_long_answer,
 )
 from chat.llm.adapters.sse import SSEEvent, SSEOverflow
-from chat.llm.adapters.transport import TRANSPORT_ERRORS, drain, sse_batches
+from chat.llm.adapters.transport import TRANSPORT_ERRORS, drain, posted, sse_batches
 from chat.llm.endpoint import Endpoint
 from chat.llm.model_memory import Learned, MemoryOfModel, ModelMemory, model_memory
 from thinkproject.kernel.jsonvalue import JSONObject
@@ -134,6 +133,9 @@ def _all(lessons: list[Lesson], learned: Learned) -> Learned:
 
 class HttpModel(ABC):
     """A model behind an HTTP endpoint. Turns may share it. Nothing here retries a failure."""
+
+    path: ClassVar[str]
+    """Where requests are sent, below the endpoint's address."""
 
     unsent: ClassVar[Mapping[str, str]] = {}
     """Settings that the API has no place for, with the name people know them by."""
@@ -236,8 +238,8 @@ class HttpModel(ABC):
         while True:
             async with contextlib.AsyncExitStack() as stack:
                 try:
-                    response = await stack.enter_async_context(self._call(sent.body, headers))
-                    batches = await stack.enter_async_context(contextlib.aclosing(sse_batches(response.http_response)))
+                    response = await stack.enter_async_context(posted(self._endpoint, self.path, sent.body, headers))
+                    batches = await stack.enter_async_context(contextlib.aclosing(sse_batches(response)))
                     begun = await _begin(self._reader(request), batches, sent)
                 except (openai.APIStatusError, ModelError) as error:
                     body = _words_of(error)
@@ -295,15 +297,6 @@ class HttpModel(ABC):
     @abstractmethod
     def _body(self, request: ModelRequest, known: Learned) -> JSONObject:
         """The request on the wire, with the media that the model is known to read."""
-
-    @abstractmethod
-    def _call(
-        self, body: JSONObject, headers: dict[str, str]
-    ) -> AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]]:
-        """Send a body through the client.
-
-        It travels as `extra_body`: the client's walk over each message's type is slow on long histories.
-        """
 
     @abstractmethod
     def _reader(self, request: ModelRequest) -> AnswerReader:

@@ -3,12 +3,9 @@
 Servers differ in many small ways; the tolerance is in `chat_reader`, and that for their refusals in `adapter`.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, Final, assert_never
-
-import openai
+from typing import ClassVar, Final, assert_never
 
 from chat.core.model.language_model import (
     AssistantMessage,
@@ -39,7 +36,6 @@ from chat.llm.adapters.content import (
 )
 from chat.llm.adapters.demands import demands_of
 from chat.llm.adapters.prefill import is_prefilled, prefilled, way_of
-from chat.llm.adapters.transport import client_of
 from chat.llm.model_memory import Learned
 from thinkproject.kernel.jsonvalue import JSONObject
 
@@ -50,16 +46,7 @@ NO_ANSWER: Final = "(I gave no answer to this.)"
 class ChatCompletionsModel(HttpModel):
     """A model behind `POST {base_url}/chat/completions`."""
 
-    @asynccontextmanager
-    async def _call(
-        self, body: JSONObject, headers: dict[str, str]
-    ) -> AsyncGenerator[openai.AsyncAPIResponse[Any], None]:
-        async with client_of(self._endpoint) as client:
-            create = client.chat.completions.with_streaming_response.create
-            async with create(
-                messages=[], model=self._model, stream=True, extra_body=body, extra_headers=headers
-            ) as response:
-                yield response
+    path: ClassVar = "/chat/completions"
 
     def _reader(self, request: ModelRequest) -> ChatReader:
         # An answer that goes on is not looked through: its beginning is text already.

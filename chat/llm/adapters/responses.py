@@ -5,12 +5,9 @@ encrypted, as the data of reasoning parts (`chat.core.model.provider_data`).
 """
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Final, assert_never
-
-import openai
+from typing import ClassVar, Final, assert_never
 
 from chat.core.model.language_model import (
     AssistantMessage,
@@ -30,7 +27,6 @@ from chat.llm.adapters.content import NO_OUTPUT, data_url, file_note, is_image, 
 from chat.llm.adapters.demands import demands_of
 from chat.llm.adapters.refusals import Sent
 from chat.llm.adapters.responses_reader import ResponsesReader
-from chat.llm.adapters.transport import client_of
 from chat.llm.model_memory import Learned
 from thinkproject.kernel.jsonvalue import JSONObject, dump
 
@@ -40,6 +36,7 @@ _REASONING_MODEL: Final = re.compile(r"^(?:o\d|gpt-[5-9]|gpt-\d{2}|codex|compute
 class ResponsesModel(HttpModel):
     """A model behind `POST {base_url}/responses`."""
 
+    path: ClassVar = "/responses"
     unsent: ClassVar[Mapping[str, str]] = {
         "top_k": "top_k",
         "presence_penalty": "presence_penalty",
@@ -48,15 +45,6 @@ class ResponsesModel(HttpModel):
         "seed": "seed",
     }
     tried_media: ClassVar[frozenset[str]] = frozenset({"image", "document"})
-
-    @asynccontextmanager
-    async def _call(
-        self, body: JSONObject, headers: dict[str, str]
-    ) -> AsyncGenerator[openai.AsyncAPIResponse[Any], None]:
-        async with client_of(self._endpoint) as client:
-            create = client.responses.with_streaming_response.create
-            async with create(stream=True, extra_body=body, extra_headers=headers) as response:
-                yield response
 
     def _reader(self, request: ModelRequest) -> ResponsesReader:
         return ResponsesReader(self.name, self._endpoint.secrets, known_call_ids(request.messages))

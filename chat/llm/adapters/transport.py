@@ -16,17 +16,21 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import httpx2
+import msgspec
 import openai
 
 from chat.llm.adapters.aiohttp_transport import AiohttpTransport
 from chat.llm.adapters.sse import BOM, MAX_EVENT_BYTES, SSEDecoder, SSEEvent, SSEOverflow
 from chat.llm.endpoint import Endpoint, is_loopback
+from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, dump
 
 CONNECT_TIMEOUT_SECONDS: Final = 10.0
 READ_TIMEOUT_SECONDS: Final = 600.0
 DRAIN_SECONDS: Final = 0.1
 DONE: Final = b"[DONE]"
 KEPT_CLIENTS: Final = 32
+_encode: Final = msgspec.json.Encoder().encode
+_OF_MESSAGES: Final = frozenset({"messages", "input"})
 _NO_EVENTS: Final = (b"{", b"[", b"<")  # the first bytes of a body in one piece: an answer, a list of errors, a page
 
 # What a call through the client or a read from its response may raise.
@@ -63,6 +67,44 @@ async def client_of(endpoint: Endpoint) -> AsyncGenerator[openai.AsyncOpenAI, No
     finally:
         shared.users -= 1
         await _close_unused(clients)
+
+
+@contextlib.asynccontextmanager
+async def posted(
+    endpoint: Endpoint, path: str, body: JSONObject, headers: dict[str, str]
+) -> AsyncGenerator[httpx2.Response, None]:
+    """Send a body to a path of the endpoint, and read the answer in the block. Errors: the client's.
+
+    The client's methods for it walk over the type of each message, and encode with Python's own encoder.
+    """
+    async with client_of(endpoint) as client:
+        response = await client.post(
+            path,
+            cast_to=httpx2.Response,
+            content=encoded(body),
+            options={"headers": headers, "security": {"bearer_auth": True}},
+            stream=True,
+            stream_cls=openai.AsyncStream[Any],
+        )
+        assert isinstance(response, httpx2.Response)
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+
+def encoded(body: JSONObject) -> bytes:
+    """A body as it is sent. Errors: `ValueError` for numbers that JSON does not have."""
+    fields = (dump(key).encode() + b":" + _encoded(key, value) for key, value in body.items())
+    return b"{" + b",".join(fields) + b"}"
+
+
+def _encoded(key: str, value: JSONValue) -> bytes:
+    """A field's value. Messages, which come of JSON, are encoded ten times as fast."""
+    if key in _OF_MESSAGES:
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeError, OverflowError, RecursionError):
+            return _encode(value)
+    return dump(value).encode()
 
 
 async def _close_unused(clients: "OrderedDict[tuple[str, str], _Shared]") -> None:

@@ -6,33 +6,30 @@ anew, so what a hook has put in a message's place, or has changed in a copy, is 
 """
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 MAX_FORMS: Final = 8
 """Forms of one value; more, as of many models, are made anew each time."""
 
+FORM_BYTES: Final = 1_200
+"""The memory that the forms of a message take besides its own text, which they share."""
+
 F = TypeVar("F")
 S = TypeVar("S")
 
+_SOURCE: Final = ""  # the name of a value among its forms, which keeps its identity its own
 _LEAVES: Final = (int, str, tuple)  # no further form is made of such a form
 
 
 class KeptForms:
-    """The forms of the messages of one path. Threads may share it: what two make at once is made twice, and the same.
-
-    Holds what forms are made of, so that its identity stays its own.
-    """
+    """The forms of the messages of one path. Threads may share it: what two make at once is the same, made twice."""
 
     def __init__(self) -> None:
-        self._of: dict[int, tuple[object, dict[str, object]]] = {}
-
-    def __len__(self) -> int:
-        """Number of values of which forms are kept, and of those forms that have some themselves."""
-        return len(self._of)
+        self._of: dict[int, dict[str, Any]] = {}
 
     def keep(self, source: object) -> None:
         """Keep forms of a value from now on. It is not changed any more."""
-        self._of.setdefault(id(source), (source, {}))
+        self._of.setdefault(id(source), {_SOURCE: source})
 
     def has(self, source: object) -> bool:
         """Whether forms of a value are kept."""
@@ -43,25 +40,25 @@ class KeptForms:
 
         A form is never `None`.
         """
-        entry = self._of.get(id(source))
-        if entry is None:
+        forms = self._of.get(id(source))
+        if forms is None:
             return make(source)
-        found = entry[1].get(name)
-        return self._noted(entry[1], name, make(source)) if found is None else found  # type: ignore[return-value]
+        kept: F | None = forms.get(name)
+        return self._noted(forms, name, make(source)) if kept is None else kept
 
     def found(self, source: object, name: str) -> object | None:
         """The form of this name, if it is kept."""
-        entry = self._of.get(id(source))
-        return None if entry is None else entry[1].get(name)
+        forms = self._of.get(id(source))
+        return None if forms is None else forms.get(name)
 
     def note(self, source: object, name: str, form: object) -> None:
         """Keep a form in the place of the one that was kept; without effect for a value of which none are."""
-        entry = self._of.get(id(source))
-        if entry is not None:
-            self._noted(entry[1], name, form)
+        forms = self._of.get(id(source))
+        if forms is not None:
+            self._noted(forms, name, form)
 
-    def _noted(self, forms: dict[str, object], name: str, form: F) -> F:
-        if len(forms) < MAX_FORMS or name in forms:
+    def _noted(self, forms: dict[str, Any], name: str, form: F) -> F:
+        if len(forms) <= MAX_FORMS or name in forms:
             if not isinstance(form, _LEAVES):
                 self.keep(form)
             forms[name] = form
