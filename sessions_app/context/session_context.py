@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from sessions_app.context import lookup, store
 from sessions_app.context.block_providers import Providers
 from sessions_app.context.history import CODE, ContextActor, ContextOwner, block_subject, entry_subject, note_change
-from sessions_app.context.snapshot import OURS, ContextState, stored_contents
+from sessions_app.context.snapshot import OURS, ContextState, owner_labels, stored_contents
 from sessions_app.context.store import Shape
 from sessions_app.core.compaction.tokens import TokenCounter, estimate_text
 from sessions_app.core.context.block_policy import BlockPolicy
@@ -74,14 +74,15 @@ class SessionContext:
     # Reading
 
     async def state(self) -> ContextState:
-        """The current blocks: declared and added ones, without removed ones. One query.
+        """The current blocks: declared and added ones, without removed ones. One query, with the texts of the owner's.
 
         A hidden session writes nothing to the blocks of its owner, which other sessions read.
         """
-        stored = await db(store.read_session, self.session_id)
+        declared = self.setup.blocks | self._added
+        stored = await db(store.read_session, self.session_id, owner_labels(declared))
         blocks = {
             label: block
-            for label, block in (self.setup.blocks | self._added).items()
+            for label, block in declared.items()
             if label not in stored.texts or not stored.texts[label].is_removed
         }
         for text in stored.texts.values():

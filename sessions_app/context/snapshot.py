@@ -1,5 +1,6 @@
 """The current parts of a context, with the contents stored by the product."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,8 +42,13 @@ class ContextState:
         return make_block(declaration, content, counter, of=of)
 
 
+def owner_labels(blocks: Mapping[str, Declaration]) -> list[str]:
+    """The labels of texts that are the owner's, in all of their conversations."""
+    return [label for label, block in blocks.items() if block.of == "user" and isinstance(block.provider, StoredText)]
+
+
 def stored_contents(state: ContextState, wanted: list[Declaration], session_id: str) -> dict[str, str | None]:
-    """Contents of the blocks that we keep; one query for each kind of them, none for texts of the session."""
+    """Contents of the blocks that we keep; one query for each kind of them, none for texts, which the state has."""
     by_kind: dict[type, dict[str, ContextOwner]] = {kind: {} for kind in OURS}
     contents: dict[str, str | None] = {}
     for block in wanted:
@@ -56,13 +62,12 @@ def stored_contents(state: ContextState, wanted: list[Declaration], session_id: 
 
 
 def _texts(state: ContextState, holders: dict[str, ContextOwner]) -> dict[str, str | None]:
-    of_user = {label: owner for label, owner in holders.items() if owner.owner_id is not None}
-    texts = state.rows.texts
-    if of_user:
-        first = next(iter(of_user.values()))
-        texts = {label: text for label, text in texts.items() if label not in of_user}
-        texts |= store.read_texts(first, list(of_user))
-    return {label: texts[label].content if label in texts else None for label in holders}
+    rows = state.rows
+    found = {
+        label: (rows.texts if owner.owner_id is None else rows.owner_texts).get(label)
+        for label, owner in holders.items()
+    }
+    return {label: None if text is None else text.content for label, text in found.items()}
 
 
 def _skills(holders: dict[str, ContextOwner]) -> dict[str, str | None]:

@@ -5,10 +5,11 @@ a model or code writes shows in a kept prompt after a refresh; what a person cha
 so the kept prompts that may hold it are forgotten.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any, Final
 
 from django.db import transaction
@@ -53,7 +54,10 @@ class StoredBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRows:
-    """Stored data of a session's context: owner, loaded documents, kept prompt, own texts, and what it has cost."""
+    """Stored data of a session's context: owner, loaded documents, kept prompt, own texts, and what it has cost.
+
+    `owner_texts`: the texts of the labels of its owner's that were asked for.
+    """
 
     owner_id: int | None
     scope: str
@@ -63,30 +67,44 @@ class SessionRows:
     max_cost: Decimal | None
     is_hidden: bool
     texts: dict[str, StoredBlock]
+    owner_texts: dict[str, StoredBlock]
 
 
 _TEXT: Final = ("label", "content", "description", "max_tokens", "is_runtime", "is_removed")
 _SESSION: Final = Columns(
     Session, ("owner_id", "scope", "system_prompt", "loaded_keys", "cost", "max_cost", "hidden_at"), prefix="s"
 )
-_BLOCK: Final = Columns(ContextBlock, ("id", *_TEXT), prefix="b")
-_READ_SESSION: Final = Statement(
+_BLOCK: Final = Columns(ContextBlock, ("id", "session_id", *_TEXT), prefix="b")
+
+
+@cache
+def _read_session(label_count: int) -> Statement:
+    """The statement that reads a session with so many of its owner's texts."""
+    labels = ", ".join(["%s"] * label_count)
+    return Statement(
+        """
+        SELECT :session:, :block: FROM think_sessions_session s
+        LEFT JOIN think_sessions_contextblock b ON b.session_id = s.id :or_of_owner: WHERE s.id = %s ORDER BY b.id
+        """,
+        session=_SESSION,
+        block=_BLOCK,
+        or_of_owner=f"OR (b.owner_id = s.owner_id AND b.label IN ({labels}))" if labels else "",
+    )
+
+
+def read_session(session_id: str, owner_labels: Sequence[str] = ()) -> SessionRows:
+    """Read a session's stored context, blocks in the order of their addition, and these texts of its owner's.
+
+    One query. Errors: `SessionNotFound`.
     """
-    SELECT :session:, :block: FROM think_sessions_session s
-    LEFT JOIN think_sessions_contextblock b ON b.session_id = s.id WHERE s.id = %s ORDER BY b.id
-    """,
-    session=_SESSION,
-    block=_BLOCK,
-)
-
-
-def read_session(session_id: str) -> SessionRows:
-    """Read a session's stored context, blocks in the order of their addition. One query. Errors: `SessionNotFound`."""
-    rows = _READ_SESSION.all(session_id)
+    rows = _read_session(len(owner_labels)).all(*owner_labels, session_id)
     if not rows:
         raise SessionNotFound(Phrase("There is no session {id!r}.", id=session_id))
     session = _SESSION.build(rows[0])
     blocks = [_BLOCK.build(row[len(_SESSION) :]) for row in rows if row[len(_SESSION)] is not None]
+    own, of_owner = (
+        [block for block in blocks if (block.session_id is None) is is_other] for is_other in (False, True)
+    )
     return SessionRows(
         owner_id=session.owner_id,
         scope=session.scope,
@@ -95,8 +113,13 @@ def read_session(session_id: str) -> SessionRows:
         cost=session.cost,
         max_cost=session.max_cost,
         is_hidden=session.hidden_at is not None,
-        texts={block.label: _stored([getattr(block, name) for name in _TEXT]) for block in blocks},
+        texts=_by_label(own),
+        owner_texts=_by_label(of_owner),
     )
+
+
+def _by_label(blocks: Iterable[ContextBlock]) -> dict[str, StoredBlock]:
+    return {block.label: _stored([getattr(block, name) for name in _TEXT]) for block in blocks}
 
 
 def read_texts(owner: ContextOwner, labels: Sequence[str] | None = None) -> dict[str, StoredBlock]:

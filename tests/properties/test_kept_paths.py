@@ -10,8 +10,18 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from chat.core.context.context_policy import ContextPolicy
+from chat.core.context.prompt import messages_in_sight
+from chat.core.context.result_files import Sight
+from chat.core.loop.request_records import RequestRecorder
+from chat.core.model.language_model import ModelRequest
+from chat.core.model.overflow import estimate_request
+from chat.llm.adapters.chat_completions import ChatCompletionsModel
+from chat.llm.adapters.transport import encoded
+from chat.llm.endpoint import Endpoint
 from sessions_app.compactions.services import add_compaction, compactions, edit_compaction, undo_compaction
 from sessions_app.core.compaction.pruning import as_sent
+from sessions_app.core.messages.forms import FORM_BYTES, NO_FORMS, KeptForms
 from sessions_app.core.messages.parts import is_pending
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
@@ -22,8 +32,11 @@ from sessions_app.messages.services import place_input
 from sessions_app.messages.writer import Placed
 from sessions_app.testing import text_message
 from tests.budget import examples
+from thinkproject.kernel.jsonvalue import dump
 
 names = count()
+
+ADAPTER = ChatCompletionsModel(Endpoint(provider="scripted", base_url="http://127.0.0.1:9/v1", api_key="k"), "m")
 
 CALLS: list[Any] = [
     {"type": "tool-read", "toolCallId": "c1", "state": "output-available", "input": {}, "output": "x" * 50},
@@ -33,6 +46,16 @@ CALLS: list[Any] = [
 
 class Undone(Exception):
     """A transaction that ends without a commit."""
+
+
+def record_of(messages: list[Message], forms: KeptForms) -> tuple[bytes, str, int]:
+    """The bytes of a request, their record, and how many tokens it is taken to have."""
+    policy = ContextPolicy(max_text_chars=12, keep_messages=2)
+    sight = Sight(accepts_images=False, accepts_documents=False, load_file=lambda _url: None)
+    made = messages_in_sight(messages, sight, policy=policy, forms=forms)
+    request = ModelRequest(system="Be kind.", messages=made, forms=forms)
+    body = ADAPTER.describe(request)
+    return encoded(body), dump(RequestRecorder(forms=forms).describe(body, now=0.0)), estimate_request(request)
 
 
 class Conversation:
@@ -85,6 +108,8 @@ class Conversation:
         wanted = selectors.model_history(session_id, leaf=leaf)
         assert list(found.messages) == wanted
         assert found.sent == as_sent(wanted, session_id)
+        kept, anew = record_of(found.sent, found.forms), record_of(as_sent(wanted, session_id), NO_FORMS)
+        assert kept == anew
         assert not any(is_pending(part) for message in wanted[: found.settled] for part in message.parts)
 
     def append(self) -> None:
@@ -213,7 +238,7 @@ def test_the_next_turn_reads_only_what_is_new(django_assert_num_queries: Any) ->
 
 @pytest.mark.django_db(transaction=True)
 def test_what_was_used_longest_ago_goes_first(monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any) -> None:
-    monkeypatch.setattr(kept_paths, "KEPT_BYTES", 3_000)
+    monkeypatch.setattr(kept_paths, "KEPT_BYTES", 2 * (2 * FORM_BYTES + 1_300))
     worker = KeptPaths()
     sessions = [services.create_session().pk for _ in range(3)]
     for session_id in sessions:

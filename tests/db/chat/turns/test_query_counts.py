@@ -11,6 +11,8 @@ from chat.llm.scripted import ScriptedModel
 from chat.people.preferences import change_preferences
 from chat.turns.admission.intake import ClientArray
 from fibers.execution.runner import run_fiber
+from sessions_app.context import store
+from sessions_app.context.history import ContextOwner
 from tests.db.chat.turns.agents.everyday import MODELS
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
@@ -102,6 +104,25 @@ async def test_instructions_of_its_owner_cost_a_turn_no_statement(make_room: Cal
     await db(change_preferences, room.key.owner_id, {"about_me": "I bake bread."})
     assert await say(room, "say: with") == before
     assert "I bake bread." in str(MODELS["current"].requests[-1])
+
+
+async def test_what_its_user_has_it_remember_costs_a_turn_no_statement(make_room: Callable[..., Room]) -> None:
+    plain, room = make_room(name="without"), make_room("remembering")
+    for each in (plain, room):
+        await each.say("say: warm up")
+        await each.say("say: once more")
+    await db(write_memory, room.key.owner_id, "Likes tea.")
+    assert await say(room, "say: with") == await say(plain, "say: without")
+    await db(write_memory, room.key.owner_id, "Likes coffee.")
+    assert await say(room, "say: again") == await say(plain, "say: again without")
+    await say(room, "say: and again")
+    assert "Likes coffee." in str(MODELS["current"].requests[-1])
+
+
+def write_memory(owner_id: int | None, text: str) -> None:
+    """Write the block as another process does."""
+    owner = ContextOwner(owner_id=owner_id)
+    store.write_text(owner, "memory", lambda _held: text, action="set", shape=store.Shape())
 
 
 async def test_a_turn_has_three_transactions(make_room: Callable[..., Room]) -> None:

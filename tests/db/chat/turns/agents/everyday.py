@@ -90,6 +90,13 @@ class Plain(Think):
         return [add, fail, sleep, count]
 
 
+class Remembering(Plain):
+    """Remembers its user in all conversations."""
+
+    def configure_session(self, session: SessionSetup) -> SessionSetup:
+        return session.with_context("soul", provider="Be kind.").with_memory()
+
+
 class NoModel(Think):
     """Forgot its model."""
 
