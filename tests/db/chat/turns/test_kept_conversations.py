@@ -11,7 +11,11 @@ from chat.instances.rows import ensure_instance
 from chat.llm.adapters.chat_completions import ChatCompletionsModel
 from chat.llm.endpoint import Endpoint
 from chat.llm.scripted import ScriptedModel
+from chat.models import Turn
+from chat.reads.provider_requests import provider_requests
+from chat.think import StepRecord
 from chat.turns.admission.intake import ClientArray
+from chat.turns.state.sent_requests import sent_before
 from sessions_app.compactions.services import add_compaction, compactions, edit_compaction, undo_compaction
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import SessionError
@@ -21,7 +25,7 @@ from sessions_app.testing import text_message
 from tests.db.chat.turns.agents.everyday import MODELS, Plain
 from tests.db.statements import statements
 from thinkproject.kernel.aio import db
-from thinkproject.kernel.jsonvalue import dump
+from thinkproject.kernel.jsonvalue import JSONObject, dump, load
 
 from .conftest import Room, status_of
 from .statement_kinds import kinds
@@ -46,6 +50,20 @@ class TwiceAsked(ScriptedModel):
             raise RuntimeError("the process is not well")
         async for event in super().stream(request):
             yield event
+
+
+class Described(ScriptedModel):
+    """Notes what a provider would be sent, and has that recorded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bodies: list[str] = []
+
+    def describe(self, request: ModelRequest) -> JSONObject:
+        """The body of a provider."""
+        body = ADAPTER.describe(request)
+        self.bodies.append(dump(body))
+        return body
 
 
 class Walk:
@@ -232,3 +250,28 @@ async def test_what_code_changes_in_its_hands_is_as_it_was_in_the_next_turn(
     assert "look" in model.bodies[-1]
     assert "spoiled" not in model.bodies[-1]
     assert model.bodies[-1] == model.bodies[-2]
+
+
+async def test_what_a_hook_changes_in_a_request_that_was_sent_is_as_it_was_in_the_next_turn(
+    make_room: Callable[..., Room], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoiled: list[Any] = []
+
+    def spoil(_self: Any, record: StepRecord) -> None:
+        for message in record.request["messages"]:
+            spoiled.append(message["content"])
+            message["content"] = "spoiled"
+
+    monkeypatch.setattr(Plain, "on_step_finish", spoil)
+    room, model = make_room(), Described()
+    MODELS["current"] = model
+    for number in range(4):
+        await room.say(f"say: {number}")
+    assert "spoiled" not in spoiled
+    assert "say: 3" in spoiled[-1]
+    assert not any("spoiled" in body for body in model.bodies)
+    turn = await db(lambda: Turn.objects.order_by("-position")[0])
+    records = [(step.step_key, step.value) for step in await db(lambda: list(turn.fiber.steps.order_by("pk")))]
+    (asked,) = provider_requests(records, await db(sent_before, turn.session_id, turn.position, records))
+    assert asked.is_exact
+    assert dump(asked.body["messages"]) == dump(load(model.bodies[-1])["messages"])
