@@ -24,7 +24,24 @@ def problems(value: JSONValue, schema: JSONValue) -> list[str]:
 
     Errors: `SchemaInvalid`.
     """
-    validator = _validator(schema)
+    return _problems(value, _validator(schema))
+
+
+class SchemaCheck:
+    """One schema for many values: made ready, which takes up to half a millisecond, with the first of them."""
+
+    def __init__(self, schema: JSONValue) -> None:
+        self._schema = schema
+        self._validator: jsonschema_rs.Validator | None = None
+
+    def problems(self, value: JSONValue) -> list[str]:
+        """As the function of this name. Errors: `SchemaInvalid`."""
+        if self._validator is None:
+            self._validator = _validator(self._schema)
+        return _problems(value, self._validator)
+
+
+def _problems(value: JSONValue, validator: jsonschema_rs.Validator) -> list[str]:
     found: list[str] = []
     for error in validator.iter_errors(value):
         place = ".".join(str(step) for step in error.instance_path) or "the value"

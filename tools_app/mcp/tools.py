@@ -13,7 +13,7 @@ from tools_app.core.mcp.catalogue import tool_name, unaccepted
 from tools_app.core.mcp.results import prompt_output, resource_output, tool_output
 from tools_app.core.mcp.sampling import Sampler
 from tools_app.core.origins import Origin
-from tools_app.core.schema_check import problems
+from tools_app.core.schema_check import SchemaCheck
 from tools_app.core.tool import Tool, ToolContext
 from tools_app.core.tool_output import ToolOutput
 from tools_app.errors import ToolError, ToolInputInvalid
@@ -54,9 +54,10 @@ def _tool(target: Target, item: JSONObject, sampler: Sampler | None) -> Tool:
     server, hints = target.server, item.get("annotations") or {}
     is_believed = server.is_trusted
     read_only = is_believed and hints.get("readOnlyHint") is True
+    schema = SchemaCheck(item["inputSchema"])
 
     async def call(value: JSONObject, context: ToolContext) -> ToolOutput:
-        _check(item, value)
+        _check(item["name"], schema, value)
         return await _call(target, item["name"], value, context, sampler)
 
     return _made(
@@ -208,11 +209,11 @@ def _schema(properties: JSONObject, *, required: Sequence[str]) -> JSONObject:
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
-def _check(item: JSONObject, value: JSONObject) -> None:
+def _check(name: str, schema: SchemaCheck, value: JSONObject) -> None:
     """Errors: `ToolInputInvalid` with what is wrong, before anything is sent."""
-    wrong = problems(value, item["inputSchema"])
+    wrong = schema.problems(value)
     if wrong:
-        raise ToolInputInvalid(f"The input does not fit {item['name']}: {'; '.join(wrong)}")
+        raise ToolInputInvalid(f"The input does not fit {name}: {'; '.join(wrong)}")
 
 
 def _target_of(targets: dict[str, Target], value: JSONObject) -> Target:

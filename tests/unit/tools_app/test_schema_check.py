@@ -3,7 +3,7 @@
 import pytest
 
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue
-from tools_app.core.schema_check import check_schema, problems
+from tools_app.core.schema_check import SchemaCheck, check_schema, problems
 from tools_app.errors import SchemaInvalid
 
 PERSON: JSONObject = {
@@ -109,3 +109,11 @@ def test_a_large_value_is_shortened_in_its_description() -> None:
 
 def test_only_the_first_problems_are_listed() -> None:
     assert len(problems([1] * 1_000, {"items": {"type": "string"}})) == 20
+
+
+def test_a_schema_for_many_values_says_the_same_of_each() -> None:
+    check = SchemaCheck(SCHEMA := {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+    for value in ({"n": 1}, {"n": "1"}, {}, {"n": 2}):
+        assert check.problems(value) == problems(value, SCHEMA)
+    with pytest.raises(SchemaInvalid):
+        SchemaCheck({"type": "nothing"}).problems({})
