@@ -9,7 +9,7 @@ from chat.runtime import review
 from chat.runtime.review import Review, ReviewChoice
 from chat.runtime.undo import find_conversation
 from thinkproject.kernel.aio import db
-from tools_app.workspace.repositories import Repository, RepositoryState
+from tools_app.workspace.repositories import Repository, RepositoryDifference, RepositoryState
 
 
 class FileReview:
@@ -47,6 +47,11 @@ class FileReview:
         It comes from git, so work of people and of other programs is in it. Errors: `FileFailed` where there is none.
         """
         return await asyncio.to_thread((await self._repository()).state)
+
+    async def repository_difference(self, path: str, was: str = "") -> RepositoryDifference:
+        """The difference of one file from the last commit, by hunks. `was`: its former path. Errors: as `repository`."""
+        found = await self._repository()
+        return await asyncio.to_thread(found.difference, path, was)
 
     async def repository_patch(self) -> bytes:
         """The same as a patch for `git apply`. Errors: as `repository`."""

@@ -44,11 +44,21 @@ async def repository_of(key: InstanceKey, instance_id: str) -> Repository:
 
     Errors: `FileFailed` with `ENOENT` for any other workspace, `WorkspaceMissing`, `AgentCodeFailed`.
     """
-    workspace = (await view_workspace(key, instance_id)).workspace
-    directory = await workspace.directory() if isinstance(workspace, InstanceWorkspace) else workspace
-    if not isinstance(directory, DirectoryWorkspace):
+    directory = await _directory_of((await view_workspace(key, instance_id)).workspace)
+    if directory is None:
         raise failed("ENOENT", "/.git", "this workspace is no directory with a repository")
     return Repository(directory)
+
+
+async def has_repository(workspace: Workspace) -> bool:
+    """Whether a workspace is a directory of this machine with a repository, whole or not. Does not start git."""
+    directory = await _directory_of(workspace)
+    return directory is not None and await directory.lstat("/.git") is not None
+
+
+async def _directory_of(workspace: Workspace) -> DirectoryWorkspace | None:
+    found = await workspace.directory() if isinstance(workspace, InstanceWorkspace) else workspace
+    return found if isinstance(found, DirectoryWorkspace) else None
 
 
 async def is_of_conversation(workspace: Workspace, instance: AgentInstance) -> bool:

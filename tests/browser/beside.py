@@ -4,6 +4,7 @@ import json
 import urllib.request
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -13,6 +14,7 @@ from django.utils import timezone
 from chat.access.api_tokens import create_token
 from chat.instances.notifications import notify_conversation
 from chat.instances.rows import key_of
+from chat.instances.workspaces import attach_directory
 from chat.llm.conf import llm_settings
 from chat.models import AgentInstance, Turn
 from chat.turns.state.parking import answer_wait
@@ -68,6 +70,11 @@ def work_of(instance_id: str) -> dict[str, Any]:
 def running(user_id: int) -> int:
     """How many turns of a user have not ended."""
     return Turn.objects.filter(instance__owner_id=user_id, finished_at=None).count()
+
+
+def work_in(instance_id: str, folder: str) -> None:
+    """Make a directory of the machine the workspace of a conversation."""
+    attach_directory(key_of(AgentInstance.objects.get(pk=instance_id)), Path(folder))
 
 
 def make_many(user_id: int, count: int) -> None:

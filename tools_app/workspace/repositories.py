@@ -15,16 +15,20 @@ import tempfile
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
 from tools_app.core.files.failures import failed
 from tools_app.core.files.workspace import EntryKind
+from tools_app.errors import FileFailed
 from tools_app.workspace.stores.directory import DirectoryWorkspace
 
 MAX_CHANGES: Final = 1_000
 MAX_PATCH_BYTES: Final = 32 * 1024 * 1024
+MAX_DIFFERENCE_BYTES: Final = 512 * 1024
+"""Of one file, as it is shown. A patch has more."""
+
 SECONDS: Final = 20.0
 _MEMORY_BYTES: Final = 2 * 1024 * 1024 * 1024
 _WRITTEN_BYTES: Final = 256 * 1024 * 1024
@@ -45,17 +49,38 @@ _places = threading.BoundedSemaphore(_AT_ONCE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryChange:
-    """A file that differs from the last commit. `was`: its former path, where it was moved."""
+    """A file that differs from the last commit. `was`: its former path, where it was moved.
+
+    `staged`: how much of the difference is in the index, for the next commit.
+    """
 
     path: str
     kind: Literal["created", "updated", "deleted"]
     is_tracked: bool
+    staged: Literal["none", "part", "all"] = "none"
     was: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryDifference:
+    """The difference of one file. `diff`: its hunks, unified; empty where there is no text to compare.
+
+    That is so of binary files, of those that were only moved or have another mode, and where it `is_cut`: too large.
+    """
+
+    path: str
+    diff: str
+    added: int
+    removed: int
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryState:
-    """A repository. `branch`: empty without one; `commit`: empty before the first. What is ignored is in no list."""
+    """A repository. `branch`: empty without one; `commit`: empty before the first.
+
+    `changes`: files that lie in the directory as the commit does not have them. What is ignored is not among them.
+    """
 
     branch: str
     commit: str
@@ -76,12 +101,34 @@ class Repository:
     def state(self) -> RepositoryState:
         """The branch, and the files that differ from its last commit."""
         with self._beside() as git:
+            staged = git.names("diff", "--cached", "--no-renames", "--name-only", git.base)
             new = git.take_new()
-            fields = git.run("diff", "--name-status", "-z", *_PLAIN, git.base).split(b"\0")
-            changes = list(_changes([os.fsdecode(field) for field in fields], new))
+            further = git.names("diff", "--no-renames", "--name-only")
+            changes = [_with_staging(each, staged, further) for each in git.changes(new)]
         return RepositoryState(
             branch=git.branch, commit=git.commit, changes=changes[:MAX_CHANGES], has_more=len(changes) > MAX_CHANGES
         )
+
+    def difference(self, path: str, was: str = "") -> RepositoryDifference:
+        """The difference of one file from the last commit. `was`: its former path, as `state` has it.
+
+        Errors: also `FileFailed` with `ENOENT` for a file that does not differ.
+        """
+        wanted = f"/{path.removeprefix('/')}"
+        paths = [each.removeprefix("/") for each in (path, was) if each]
+        if any(part in {"", ".", ".."} for each in paths for part in each.split("/")):  # git gives no such name
+            raise failed("ENOENT", wanted)
+        with self._beside() as git:
+            new = git.take_new(*paths)
+            if all(each.path != wanted for each in git.changes(new, *paths)):
+                raise failed("ENOENT", wanted, "does not differ from the last commit")
+            try:
+                found = git.run("diff", *_PLAIN, git.base, "--", *paths, most=MAX_DIFFERENCE_BYTES)
+            except FileFailed as failure:
+                if failure.errno != "EFBIG":
+                    raise
+                return RepositoryDifference(path=wanted, diff="", added=0, removed=0, is_cut=True)
+        return _difference(wanted, found.decode(errors="replace"))
 
     def patch(self) -> bytes:
         """All that differs as one patch for `git apply`, with new files, those that were moved, and binary ones."""
@@ -164,7 +211,8 @@ class Repository:
         return self._directory.read_now(lambda tree: tree.read_all([entry]))[0]
 
 
-_PLAIN: Final = ("--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
+_PLAIN_TREES: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
+_PLAIN: Final = ("--find-renames", *_PLAIN_TREES)
 """Git would start another git in each submodule, with the configuration of that."""
 
 
@@ -182,14 +230,24 @@ class _Git:
         """The commit, or the empty tree before the first."""
         return self.commit or "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-    def take_new(self) -> set[str]:
+    def take_new(self, *within: str) -> set[str]:
         """Have differences include files that are not tracked; returns their paths. Repositories below are none."""
-        listed = self.run("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")
+        listed = self.run("ls-files", "--others", "--exclude-standard", "-z", "--", *within).split(b"\0")
         paths = [path for path in listed if path and not path.endswith(b"/")]
         if paths:
             words = ("--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
             self.run("add", *words, sent=b"\0".join(paths))
         return {f"/{os.fsdecode(path)}" for path in paths}
+
+    def names(self, *words: str) -> set[str]:
+        """The paths that a command of git names."""
+        listed = self.run(*words, *_PLAIN_TREES, "-z").split(b"\0")
+        return {f"/{os.fsdecode(path)}" for path in listed if path}
+
+    def changes(self, new: Collection[str], *within: str) -> Iterator[RepositoryChange]:
+        """Files that differ from the commit; `new`: those that are not tracked."""
+        fields = self.run("diff", "--name-status", "-z", *_PLAIN, self.base, "--", *within).split(b"\0")
+        return _changes([os.fsdecode(field) for field in fields], new)
 
     def own_config(self) -> str:
         """The configuration to work with: of the repository's, what says how its files lie on the disk."""
@@ -203,8 +261,9 @@ class _Git:
             lines += ["[extensions]", "objectFormat = sha256"]
         return "\n".join([*lines, ""])
 
-    def run(self, *words: str, sent: bytes = b"") -> bytes:
-        """The output of a command. Errors: `FileFailed` with `EIO`, `EFBIG`."""
+    def run(self, *words: str, sent: bytes = b"", most: int = 0) -> bytes:
+        """The output of a command, with so many bytes at most. Errors: `FileFailed` with `EIO`, `EFBIG`."""
+        most = most or MAX_PATCH_BYTES
         program = shutil.which("git", path=os.defpath)
         if program is None:
             raise failed("EIO", "/.git", "git is not installed here")
@@ -220,10 +279,10 @@ class _Git:
                 env=self._environment(),
                 start_new_session=True,
             )
-            found, is_late = _output(process)
+            found, is_late = _output(process, most)
             errors.seek(0)
             reason = errors.read(500).decode(errors="replace").strip().partition("\n")[0]
-        if len(found) > MAX_PATCH_BYTES:
+        if len(found) > most:
             raise failed("EFBIG", "/.git", "git has more to say than is shown")
         if is_late:
             raise failed("EIO", "/.git", "git takes too long here")
@@ -250,7 +309,7 @@ class _Git:
         }
 
 
-def _output(process: "subprocess.Popen[bytes]") -> tuple[bytes, bool]:
+def _output(process: "subprocess.Popen[bytes]", most: int) -> tuple[bytes, bool]:
     """Output of a process of a session of its own, with one byte more than is taken; and whether the clock ended it."""
     assert process.stdout is not None, "is a pipe"
     late = threading.Event()
@@ -270,8 +329,8 @@ def _output(process: "subprocess.Popen[bytes]") -> tuple[bytes, bool]:
         ):
             with suppress(ProcessLookupError):  # it has ended
                 resource.prlimit(process.pid, kind, (limit, limit))
-        found = process.stdout.read(MAX_PATCH_BYTES + 1)
-        if len(found) > MAX_PATCH_BYTES:
+        found = process.stdout.read(most + 1)
+        if len(found) > most:
             process.kill()
         process.wait()
         return found, late.is_set()
@@ -292,3 +351,19 @@ def _changes(fields: Sequence[str], new: Collection[str]) -> Iterator[Repository
         path = f"/{next(rest)}"
         kind = _KINDS.get(letter[0], "updated")
         yield RepositoryChange(path=path, kind=kind, is_tracked=path not in new, was=was)
+
+
+def _with_staging(change: RepositoryChange, staged: Collection[str], further: Collection[str]) -> RepositoryChange:
+    """`staged`: where the index differs from the commit; `further`: where the files differ from the index."""
+    if not change.is_tracked or change.path not in staged:
+        return change
+    return replace(change, staged="part" if change.path in further else "all")
+
+
+def _difference(path: str, found: str) -> RepositoryDifference:
+    """The hunks of a patch of one file, which begin at the first line with a place."""
+    lines = found.split("\n")  # no other sign ends a line
+    first = next((at for at, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
+    hunks = lines[first:]
+    added, removed = (sum(line.startswith(sign) for line in hunks) for sign in "+-")
+    return RepositoryDifference(path=path, diff="\n".join(hunks), added=added, removed=removed)

@@ -45,6 +45,7 @@ QUERIES = {  # parameters that an operation needs
     ("GET", WORKSPACE + "/text"): "?path=/private.txt",
     ("PUT", WORKSPACE + "/text"): "?path=/private.txt",
     ("GET", WORKSPACE + "/versions"): "?path=/private.txt",
+    ("GET", "/api/v1/instances/{instance_id}/repository/difference"): "?path=/private.txt",
     ("GET", WORKSPACE + "/versions/{version_id}"): "?path=/private.txt",
     ("GET", WORKSPACE + "/search"): "?pattern=**",
 }
@@ -139,6 +140,7 @@ GUARDED: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/instances/{instance_id}/review"): {"action": "keep", "file_id": 1, "version": 1},
     ("GET", "/api/v1/instances/{instance_id}/patch"): None,
     ("GET", "/api/v1/instances/{instance_id}/repository"): None,
+    ("GET", "/api/v1/instances/{instance_id}/repository/difference"): None,
     ("GET", "/api/v1/instances/{instance_id}/repository/patch"): None,
     ("GET", "/api/v1/sessions/{session_id}/context"): None,
     ("POST", "/api/v1/sessions/{session_id}/prompt"): None,

@@ -10,7 +10,15 @@ from chat.access.auth import open_instance
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
 from chat.http.api.error_responses import declares
 from chat.http.api.schemas.marks import UndoneMarkOut
-from chat.http.api.schemas.review import HunkOut, RepositoryOut, ReviewedFileOut, ReviewIn, ReviewOut
+from chat.http.api.schemas.review import (
+    HunkOut,
+    RepositoryDifferenceOut,
+    RepositoryOut,
+    ReviewedFileOut,
+    ReviewIn,
+    ReviewOut,
+)
+from chat.http.api.schemas.workspace import FilePath
 from chat.instance.workspaces import repository_of
 from chat.instances.rows import key_of
 from chat.models import Revert, Role
@@ -23,6 +31,7 @@ from tools_app.workspace.reviewing import ReviewedFile
 router = Router(tags=["undo"], auth=[AsyncTokenAuth(), AsyncSessionAuth()])
 ALL_TURNS: Final[list[str]] = []
 Few = Annotated[int, Query(ge=1, le=1000)]
+Former = Annotated[str, Query(max_length=4096, pattern=r"^[^\x00]*$")]
 Turns = Annotated[
     list[str], Query(alias="turn", max_length=50, description="Ids of turns; without any, the whole conversation.")
 ]
@@ -86,6 +95,18 @@ async def repository_detail(request: HttpRequest, instance_id: str) -> object:
     """
     found = await _repository(request, instance_id)
     return await asyncio.to_thread(found.state)
+
+
+@router.get(
+    "/instances/{instance_id}/repository/difference",
+    response=RepositoryDifferenceOut,
+    operation_id="get_repository_difference",
+    openapi_extra=declares(404, 409, 500),
+)
+async def repository_difference(request: HttpRequest, instance_id: str, path: FilePath, was: Former = "") -> object:
+    """The difference of one file from the last commit. `was`: its former path, where it was moved. For the owner alone."""
+    found = await _repository(request, instance_id)
+    return await asyncio.to_thread(found.difference, path, was)
 
 
 @router.get(

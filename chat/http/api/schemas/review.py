@@ -65,12 +65,30 @@ class ReviewIn(Input):
 
 
 class RepositoryChangeOut(Schema):
-    """A file that differs from the last commit. `was`: its former path, where it was moved."""
+    """A file that differs from the last commit. `was`: its former path, where it was moved.
+
+    `staged`: how much of the difference is in the index, for the next commit.
+    """
 
     path: str
     kind: Literal["created", "updated", "deleted"]
     is_tracked: bool
+    staged: Literal["none", "part", "all"]
     was: str
+
+
+class RepositoryDifferenceOut(Schema):
+    """The difference of one file from the last commit. `diff`: its hunks, unified, with three lines of context.
+
+    It is empty of binary files, of those that were only moved or have another mode, and where it `is_cut`: too large.
+    `added`, `removed`: lines.
+    """
+
+    path: str
+    diff: str
+    added: int
+    removed: int
+    is_cut: bool
 
 
 class RepositoryOut(Schema):

@@ -17,10 +17,12 @@ NamePart = Annotated[str, StringConstraints(min_length=1, max_length=200, patter
 class WorkspaceOut(Schema):
     """The workspace of a conversation. `byte_limit`, `entry_limit`: of all workspaces of its owner together, if any.
 
-    `can_write`: whether people may change its files. `file_limit`: bytes of the largest file.
+    `can_write`: whether people may change its files. `file_limit`: bytes of the largest file. `has_repository`: it is
+    a directory of the server with one.
     """
 
     can_write: bool
+    has_repository: bool
     file_count: int
     directory_count: int
     byte_count: int

@@ -32,6 +32,7 @@ import pictures from "./en/pictures.json" with { type: "json" };
 import previews from "./en/previews.json" with { type: "json" };
 import projects from "./en/projects.json" with { type: "json" };
 import prompts from "./en/prompts.json" with { type: "json" };
+import repository from "./en/repository.json" with { type: "json" };
 import rules from "./en/rules.json" with { type: "json" };
 import runs from "./en/runs.json" with { type: "json" };
 import schedules from "./en/schedules.json" with { type: "json" };
@@ -77,6 +78,7 @@ export const later = {
   ...previews,
   ...projects,
   ...prompts,
+  ...repository,
   ...rules,
   ...runs,
   ...schedules,

@@ -10,6 +10,9 @@ export type DirectoryPage = Schemas["WorkspaceEntriesOut"];
 export type Review = Schemas["ReviewOut"];
 export type ReviewedFile = Schemas["ReviewedFileOut"];
 export type Hunk = Schemas["HunkOut"];
+export type RepositoryState = Schemas["RepositoryOut"];
+export type RepositoryChange = Schemas["RepositoryChangeOut"];
+type RepositoryDifference = Schemas["RepositoryDifferenceOut"];
 export type KeptVersion = Schemas["KeptVersionOut"];
 export type ReviewAction = Schemas["ReviewIn"]["action"];
 
@@ -59,6 +62,19 @@ export class FilesApi {
   }
 
   patchAddress = (turnIds: readonly string[]): string => `${this.#api.base}${this.#instance}/patch?${turnsOf(turnIds)}`;
+
+  /** How the files differ from the last commit, where they are in a repository. */
+  repository = (signal?: AbortSignal): Promise<RepositoryState> =>
+    this.#api.request("GET", `${this.#instance}/repository`, undefined, { signal });
+
+  repositoryDifference = ({ path, was }: RepositoryChange, signal?: AbortSignal): Promise<RepositoryDifference> =>
+    this.#api.request("GET", `${this.#instance}/repository/difference?${queryOf({ path, was })}`, undefined, {
+      signal,
+    });
+
+  get repositoryPatchAddress(): string {
+    return `${this.#api.base}${this.#instance}/repository/patch`;
+  }
 
   remove = (path: string): Promise<null> =>
     this.#api.request("DELETE", `${this.#base}/entries?${queryOf({ path, recursive: true })}`);

@@ -1,6 +1,6 @@
 // What turns have changed in files, by file and by hunk: each is kept, or taken back by itself. Read when it is opened.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { diffLines } from "../lib/diff.ts";
 import { t } from "../lib/i18n.ts";
 import { withoutTricks } from "../lib/readable.ts";
@@ -19,23 +19,15 @@ interface Props {
   turnIds: readonly string[];
   canWrite: boolean;
   open: (path: string) => void;
-  close: () => void;
 }
 
 /** A decision about a file, or about one hunk of it. */
 type Decide = (action: ReviewAction, file: ReviewedFile, hunk?: Hunk) => Promise<void>;
 
-export function FileChanges({ conversation, api, turnIds, canWrite, open, close }: Props) {
+export function FileChanges({ conversation, api, turnIds, canWrite, open }: Props) {
   const { announcer, notices, undoing } = useApp();
   const [isBusy, setBusy] = useState(false);
-  const back = useRef<HTMLButtonElement>(null);
-  useEffect(() => back.current?.focus(), []);
   const reading = useReading(conversation, (signal) => api.review(turnIds, signal));
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || event.defaultPrevented) return;
-    event.preventDefault();
-    close();
-  };
   const decide: Decide = async (action, file, hunk) => {
     setBusy(true);
     try {
@@ -52,14 +44,7 @@ export function FileChanges({ conversation, api, turnIds, canWrite, open, close 
   };
   const review = reading.value;
   return (
-    <div class="file-view" onKeyDown={onKeyDown} aria-busy={isBusy}>
-      <div class="file-head">
-        <button type="button" class="quiet" ref={back} onClick={close}>
-          <Icon name="back" />
-          {t("files.all-files")}
-        </button>
-      </div>
-      <h2 class="file-title">{t("files.changes")}</h2>
+    <div aria-busy={isBusy}>
       {reading.error && <Failure text={reading.error} again={() => reading.again()} />}
       {!review && !reading.error && <p class="muted" role="status">{t("files.loading")}</p>}
       {review?.files.length === 0 && <p class="muted">{t("files.changes-gone")}</p>}

@@ -8,7 +8,7 @@ import { FileTree } from "../store/file_tree.ts";
 import { FileUploads } from "../store/file_uploads.ts";
 import { useApp } from "../ui/context.ts";
 import { FileActions } from "./file_actions.ts";
-import { FileChanges } from "./file_changes.tsx";
+import { FileReview } from "./file_review.tsx";
 import { FileView } from "./file_view.tsx";
 import { TreeView } from "./file_tree.tsx";
 import { Failure } from "./panel.tsx";
@@ -70,12 +70,13 @@ function Files({ conversation }: PanelProps) {
   }
   if (isHere && place.turnIds) {
     return (
-      <FileChanges
+      <FileReview
         key={place.turnIds.join()}
         conversation={conversation}
         api={api}
         turnIds={place.turnIds}
         canWrite={canWrite}
+        hasRepository={tree.totals?.has_repository ?? false}
         open={open}
         close={() => place.review(id, null)}
       />

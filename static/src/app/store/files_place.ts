@@ -22,6 +22,8 @@ export class FilesPlace extends Store {
   path: string;
   /** The turns whose changes are reviewed, empty for all of the conversation; null where none are. */
   turnIds: readonly string[] | null = null;
+  /** Whether the review is that of the repository that the files are in, if they are in one. */
+  isRepository = false;
   /** The piece of code of a message that is shown as what it describes; null where none is. */
   block: BlockPlace | null = null;
   /** What is looked for among the files. */
@@ -49,7 +51,13 @@ export class FilesPlace extends Store {
   /** Show what turns have changed, all of them for none; the list for null. */
   review(instanceId: string, turnIds: readonly string[] | null): void {
     this.turnIds = turnIds;
+    this.isRepository = false;
     this.open(instanceId, "");
+  }
+
+  setRepository(isRepository: boolean): void {
+    this.isRepository = isRepository;
+    this.changed();
   }
 
   /** The place in a conversation: another one begins at its list. */

@@ -69,6 +69,7 @@ SECRET = "text of alices-question"
 
 NOT_NOW = {
     ("GET", "/api/v1/instances/{instance_id}/repository"): "file_failed",  # her files are rows
+    ("GET", "/api/v1/instances/{instance_id}/repository/difference"): "file_failed",
     ("GET", "/api/v1/instances/{instance_id}/repository/patch"): "file_failed",
     ("POST", "/api/v1/instances/{instance_id}/leave"): "member_not_found",
     ("GET", "/api/v1/threads/{thread_id}"): "instance_not_found",  # she has no agent that keeps threads

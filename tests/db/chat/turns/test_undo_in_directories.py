@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
+from chat.instances.rows import find_instance
 from chat.instances.workspaces import attach_directory
 from chat.members.services import add_member
 from chat.models import AgentInstance, Role, Turn
@@ -19,6 +19,7 @@ from chat.tools.files import DirectoryWorkspace
 from chat.turns.state.deletion import delete_turns
 from tests.db.chat.conftest import ApiClient
 from tests.db.chat.turns.agents.everyday import MODELS
+from tests.git_commands import git
 from thinkproject.kernel.aio import db
 from tools_app.errors import FileFailed
 from tools_app.models import FileBackup
@@ -40,16 +41,6 @@ class Cloner(Think):
 
     def get_model(self) -> Any:
         return MODELS["current"]
-
-
-def git(folder: Path, *words: str) -> str:
-    """Output of a command of git, of which no configuration of this machine is read."""
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    done = subprocess.run(
-        ["git", *names, *words], cwd=folder, env=environment, check=True, capture_output=True, text=True
-    )
-    return done.stdout
 
 
 @pytest.fixture
@@ -118,6 +109,12 @@ async def test_what_differs_from_the_last_commit_comes_from_git(make_room: MakeR
         ("/by hand", "created", False),
         ("/src/main.py", "updated", True),
     ]
+    assert [each["staged"] for each in found["changes"]] == ["none", "none"]
+    address = f"/instances/{turn.instance_id}/repository/difference?path="
+    shown = (await asked(room, "GET", f"{address}/src/main.py")).json()
+    assert (shown["diff"], shown["added"], shown["removed"]) == ("@@ -1 +1 @@\n-print(1)\n+print(2)\n", 1, 1)
+    assert shown["diff"] == (await room.handle.review.repository_difference("/src/main.py")).diff
+    assert (await asked(room, "GET", f"{address}/run")).status_code == 404  # as it was committed
     reply = await asked(room, "GET", f"/instances/{turn.instance_id}/repository/patch")
     assert reply["Content-Disposition"] == 'attachment; filename="changes.patch"'
     assert reply.content == await room.handle.review.repository_patch()
@@ -141,7 +138,12 @@ async def test_a_directory_that_was_attached_has_its_repository_and_rows_have_no
     await room.handle.add_messages("Hello.")
     with pytest.raises(FileFailed):
         await room.handle.review.repository()
+    instance = await db(find_instance, room.key)
+    assert instance is not None
+    workspace = f"/instances/{instance.pk}/workspace"
+    assert not (await asked(room, "GET", workspace)).json()["has_repository"]
     await db(attach_directory, room.key, clone)
+    assert (await asked(room, "GET", workspace)).json()["has_repository"]
     (clone / "run").unlink()
     assert [(each.path, each.kind) for each in (await room.handle.review.repository()).changes] == [("/run", "deleted")]
 

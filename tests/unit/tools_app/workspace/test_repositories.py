@@ -3,27 +3,18 @@
 import os
 import random
 import shutil
-import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.budget import examples
+from tests.git_commands import git
 from tools_app.errors import FileFailed
 from tools_app.workspace import repositories
 from tools_app.workspace.repositories import Repository, RepositoryChange
 from tools_app.workspace.stores.directory import DirectoryWorkspace
-
-
-def git(folder: Path, *words: str) -> str:
-    """Output of a command of git in a repository, with the repository's configuration."""
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    return subprocess.run(
-        ["git", *names, *words], cwd=folder, env=environment, check=True, capture_output=True, text=True
-    ).stdout
 
 
 @pytest.fixture
@@ -84,6 +75,30 @@ def edit(folder: Path, chance: random.Random) -> None:
                 pass
 
 
+HUNKS = ("diff", "--no-renames", "HEAD")
+
+
+def paths_of(change: RepositoryChange) -> list[str]:
+    return [path.removeprefix("/") for path in (change.path, change.was) if path]
+
+
+def hunks(patch: str) -> list[str]:
+    """The lines of a patch of one file from its first place on."""
+    lines = patch.splitlines()
+    return lines[next((at for at, line in enumerate(lines) if line.startswith("@@")), len(lines)) :]
+
+
+def staged(folder: Path, changes: Sequence[RepositoryChange]) -> dict[str, str]:
+    """How much of each change is in the index, by the letters of `git status`: of the index, then of the files."""
+    fields = git(folder, "status", "--porcelain", "--no-renames", "-z").split("\0")
+    letters = {f"/{field[3:]}": field[:2] for field in fields if field}
+    found = {}
+    for each in changes:
+        index, files = letters.get(each.path, "??")
+        found[each.path] = "none" if index in " ?" else "all" if files == " " else "part"
+    return found
+
+
 def test_a_patch_gives_what_is_there_and_the_list_names_it(cloned_repository: Path, tmp_path: Path) -> None:
     for seed in range(examples(40)):
         chance = random.Random(seed)
@@ -106,6 +121,11 @@ def test_a_patch_gives_what_is_there_and_the_list_names_it(cloned_repository: Pa
         assert (left - {""}, made) == (theirs - ours, ours - theirs)
         tracked = {f"/{path}" for path in git(cloned_repository, "ls-files", "-z").split("\0")}
         assert all(each.is_tracked == (each.path in tracked or each.kind == "deleted") for each in state.changes)
+        assert {each.path: each.staged for each in state.changes} == staged(cloned_repository, state.changes)
+        for each in state.changes:
+            wanted = git(cloned_repository, *HUNKS, "--", *paths_of(each)) if each.is_tracked and not each.was else None
+            found = repository.difference(each.path, each.was)
+            assert wanted is None or found.diff.splitlines() == hunks(wanted)
         shutil.rmtree(copy)
 
 
@@ -129,14 +149,49 @@ def test_changes_are_told_apart(cloned_repository: Path) -> None:
     git(cloned_repository, "mv", "src/2.py", "src/two.py")
     (cloned_repository / "new.txt").write_text("new\n")
     (cloned_repository / "build.log").write_text("ignored\n")
+    (cloned_repository / "src" / "3.py").write_text("staged\n")
+    (cloned_repository / "src" / "4.py").write_text("staged\n")
+    git(cloned_repository, "add", "src/3.py", "src/4.py")
+    (cloned_repository / "src" / "4.py").write_text("staged\nand changed again\n")
     state = opened(cloned_repository).state()
     assert sorted(state.changes, key=lambda each: each.path) == [
         RepositoryChange(path="/new.txt", kind="created", is_tracked=False),
         RepositoryChange(path="/src/0.py", kind="updated", is_tracked=True),
         RepositoryChange(path="/src/1.py", kind="deleted", is_tracked=True),
-        RepositoryChange(path="/src/two.py", kind="updated", is_tracked=True, was="/src/2.py"),
+        RepositoryChange(path="/src/3.py", kind="updated", is_tracked=True, staged="all"),
+        RepositoryChange(path="/src/4.py", kind="updated", is_tracked=True, staged="part"),
+        RepositoryChange(path="/src/two.py", kind="updated", is_tracked=True, staged="all", was="/src/2.py"),
     ]
     assert not state.has_more
+
+
+def test_the_difference_of_one_file(cloned_repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = cloned_repository / "src"
+    (source / "0.py").write_text((source / "0.py").read_text().replace("line 0 10\n", "line 0 ten\n--- a/x\n"))
+    git(cloned_repository, "mv", "src/2.py", "src/two.py")
+    (source / "two.py").write_text((source / "two.py").read_text() + "more\n")
+    (cloned_repository / "picture.bin").write_bytes(bytes(300))
+    (cloned_repository / "new").mkdir()
+    (cloned_repository / "new" / "[a].txt").write_text("new\n")
+    (source / "1.py").chmod(0o755)
+    repository, before = opened(cloned_repository), inside(cloned_repository)
+    changed = repository.difference("/src/0.py")
+    assert (changed.added, changed.removed) == (2, 1)
+    assert changed.diff.splitlines()[0].startswith("@@ -8,7 +8,8 @@")
+    assert "\n-line 0 10\n+line 0 ten\n+--- a/x\n line 0 11\n" in changed.diff
+    moved = repository.difference("src/two.py", "/src/2.py")
+    assert (moved.path, moved.added, moved.removed, "+more" in moved.diff) == ("/src/two.py", 1, 0, True)
+    assert repository.difference("/new/[a].txt").diff == "@@ -0,0 +1 @@\n+new\n"
+    for path in ("/picture.bin", "/src/1.py"):  # no text, and another mode alone
+        assert (repository.difference(path).diff, repository.difference(path).is_cut) == ("", False)
+    for path in ("/src/3.py", "/src", "/", "/nothing", "/.git/config", "/../outside", "/[!x]*"):
+        with pytest.raises(FileFailed) as failure:
+            repository.difference(path)
+        assert failure.value.errno == "ENOENT"
+    monkeypatch.setattr(repositories, "MAX_DIFFERENCE_BYTES", 100)
+    cut = repository.difference("/src/0.py")
+    assert (cut.diff, cut.is_cut) == ("", True)
+    assert inside(cloned_repository) == before
 
 
 def test_before_the_first_commit_and_away_from_a_branch(cloned_repository: Path, tmp_path: Path) -> None:
@@ -153,6 +208,7 @@ def test_before_the_first_commit_and_away_from_a_branch(cloned_repository: Path,
     state = opened(fresh).state()
     assert (state.branch, state.commit, [each.path for each in state.changes]) == ("trunk", "", ["/a"])
     assert b"+a\n" in opened(fresh).patch()
+    assert opened(fresh).difference("/a").added == 1
 
 
 def test_nothing_of_the_repository_runs(cloned_repository: Path, tmp_path: Path) -> None:

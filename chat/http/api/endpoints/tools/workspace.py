@@ -40,7 +40,7 @@ from chat.http.api.schemas.workspace import (
     WorkspaceEntryOut,
     WorkspaceOut,
 )
-from chat.instance.workspaces import ViewedWorkspace, is_of_conversation, view_workspace
+from chat.instance.workspaces import ViewedWorkspace, has_repository, is_of_conversation, view_workspace
 from chat.instances.rows import key_of
 from chat.members import policy
 from chat.members.selectors import role_of
@@ -85,6 +85,7 @@ async def workspace_detail(request: HttpRequest, instance_id: str) -> object:
     info = await viewed.workspace.info()
     return {
         "can_write": viewed.can_write,
+        "has_repository": await has_repository(viewed.workspace),
         "file_count": info.file_count,
         "directory_count": info.directory_count,
         "byte_count": info.byte_count,
