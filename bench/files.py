@@ -1,7 +1,7 @@
 """Files of workspaces: reading, writing and searching where there are many, and code with the record of its calls.
 
-    python -m bench.files                (SQLite)
-    TEST_DATABASE=postgres python -m bench.files
+    python -m bench files                        (both databases)
+    python -m bench files --database postgres
 
 Files have 1 kB of text, those in the archive 4 kB. The database lies in memory where the machine has such a folder.
 """

@@ -49,7 +49,7 @@ class FileReview:
         return await asyncio.to_thread((await self._repository()).state)
 
     async def repository_difference(self, path: str, was: str = "") -> RepositoryDifference:
-        """The difference of one file from the last commit, by hunks. `was`: its former path. Errors: as `repository`."""
+        """The difference of one file, by hunks. `was`: its former path. Errors: as `repository`."""
         found = await self._repository()
         return await asyncio.to_thread(found.difference, path, was)
 

@@ -444,6 +444,7 @@ ASYNC = (
         "/review",
         "/patch",
         "/repository",
+        "/difference",
         "/mcp-servers",
         "/mcp-servers/{server_id}",
         "/connect",

@@ -104,7 +104,7 @@ async def repository_detail(request: HttpRequest, instance_id: str) -> object:
     openapi_extra=declares(404, 409, 500),
 )
 async def repository_difference(request: HttpRequest, instance_id: str, path: FilePath, was: Former = "") -> object:
-    """The difference of one file from the last commit. `was`: its former path, where it was moved. For the owner alone."""
+    """The difference of one file from the last commit; `was`: its former path, if it was moved. For the owner alone."""
     found = await _repository(request, instance_id)
     return await asyncio.to_thread(found.difference, path, was)
 
