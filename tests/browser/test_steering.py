@@ -1,6 +1,7 @@
 """Messages that are sent while an answer is written: they steer it, wait behind it, or stop it."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import expect
@@ -8,9 +9,9 @@ from playwright.sync_api import expect
 from tests.browser.chat_page import ChatPage
 from tests.browser.looks import look
 
+OpenTab = Callable[..., ChatPage]
 WORK = (
-    "Look at the clock while I read.\nrate 4/s\nstream 40 words\n"
-    'call tool current_time {"time_zone": "UTC"}\nsay: Done as first asked.'
+    'Wait a moment while I read.\nrate 4/s\nstream 40 words\ncall tool linger {"seconds": 0}\nsay: Done as first asked.'
 )
 
 
@@ -21,10 +22,16 @@ def send_as(tab: ChatPage, text: str, way: str) -> None:
 
 
 @pytest.mark.smoke
-def test_an_answer_is_steered_in_the_middle_of_its_work(tab: ChatPage) -> None:
+def test_an_answer_is_steered_in_the_middle_of_its_work(open_tab: OpenTab) -> None:
+    """Its agent has Enter do that; the menu has the two other ways."""
+    tab = open_tab("/c/new?agent=led")
     tab.write(WORK)
     expect(tab.page.locator(".message.is-live .md")).to_contain_text(re.compile(r"\S+ \S+"))
-    send_as(tab, "Say it shorter.\nsay: Shorter.", "Send now, into this answer")
+    tab.input.fill("Say it shorter.\nsay: Shorter.")
+    tab.page.get_by_role("button", name="Other ways to send").click()
+    expect(tab.page.get_by_role("menuitem")).to_have_text(["Send after this answer", "Stop this answer and send"])
+    tab.page.keyboard.press("Escape")
+    tab.input.press("Enter")
     expect(tab.page.locator(".message.is-pending")).to_contain_text("Joins the answer at its next step")
     look(tab, "steering-waits")
     steered = tab.answers.last.locator(".steered")

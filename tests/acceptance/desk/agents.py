@@ -397,6 +397,12 @@ class OneAtATime(Desk):
     message_concurrency = "drop"
 
 
+class Led(Desk):
+    """Takes what is sent meanwhile into its answer."""
+
+    message_concurrency = "steer"
+
+
 class Together(Desk):
     """Answers the messages that wait as one."""
 

@@ -32,7 +32,18 @@ async def frames_until_quiet(socket: Any) -> None:
     await socket.receive_nothing(timeout=0.05)
 
 
-async def submit(socket: Any, request_id: str, message_id: str, *, trigger: str = "submit-message") -> None:
-    body = json.dumps({"messages": [text_message(message_id, "user")], "trigger": trigger})
+async def submit(
+    socket: Any,
+    request_id: str,
+    message_id: str,
+    *,
+    trigger: str = "submit-message",
+    text: str = "",
+    **more: Any,
+) -> None:
+    message = text_message(message_id, "user")
+    if text:
+        message["parts"] = [{"type": "text", "text": text}]
+    body = json.dumps({"messages": [message], "trigger": trigger, **more})
     request = {"type": "cf_agent_use_chat_request", "id": request_id, "init": {"method": "POST", "body": body}}
     await socket.send_to(json.dumps(request))

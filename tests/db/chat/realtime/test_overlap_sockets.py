@@ -18,6 +18,7 @@ from tests.db.chat.socket_requests import submit
 from tests.db.chat.sockets import frames_until, opening_sockets
 from tests.db.chat.turns.agents.everyday import MODELS, SEEN
 from tests.db.chat.turns.agents.gated import gate, reached
+from tests.db.chat.turns.agents.steering import WORK, at_work, working
 from thinkproject.kernel.aio import db
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -210,3 +211,19 @@ async def test_added_messages_are_sent_but_not_into_a_stream(connect_agent: Conn
         [shown] = await frames_until(socket, "cf_agent_chat_messages")
     ids = [message["id"] for message in shown["messages"]]
     assert (ids[:2], ids[-1]) == (["u1", "early"], "note")
+
+
+async def test_a_message_that_steers_joins_the_answer_of_another_tab(connect_agent: Connect) -> None:
+    """The frame says what it does; its request ends with the answer that took it in."""
+    MODELS["current"] = ScriptedModel(WORK)
+    first, other = await connect_agent("worker"), await connect_agent("worker")
+    async with worker(), at_work() as opened:
+        await submit(first, "r1", "u1", text=WORK)
+        await working()
+        await submit(other, "r2", "u2", text="say: Changed course.", thinkDelivery="steer")
+        await accepted(2)
+        opened.set()
+        for socket in (first, other):
+            assert sorted(await dones(socket, 2)) == [("r1", "completed"), ("r2", "skipped")]
+    turns = {turn.request_id: turn async for turn in Turn.objects.all()}
+    assert (turns["r2"].delivery, turns["r2"].answered_by_id) == ("steer", turns["r1"].pk)

@@ -26,6 +26,7 @@ from thinkproject.kernel.aio import db
 from tools_app.core.guard.rules import GuardDecision
 from tools_app.core.origins import Origin
 from tools_app.core.tool_calls import details_in
+from tools_app.models import PermissionRule
 
 from .conftest import MakeRoom, Room, text_of
 from .statement_kinds import kinds
@@ -87,6 +88,18 @@ async def test_a_denied_call_does_not_run(guarded_clerk: Guarded) -> None:
     await guarded_clerk.room.say(one_after_another(call("mail", name="offer"), call("transmit", to="Eve") + " id=t"))
     await guarded_clerk.reply("t", is_approved=False)
     assert DONE == []
+
+
+@pytest.mark.parametrize("level", ["conversation", "owner", "class", "site"])
+async def test_no_rule_that_allows_opens_what_the_guard_asks(guarded_clerk: Guarded, level: str) -> None:
+    await guarded_clerk.room.say(call("clock"))
+    owner = {"scope": (await guarded_clerk.instance()).pk} if level == "conversation" else {}
+    values = {"owner_id": guarded_clerk.room.key.owner_id} if level in {"conversation", "owner"} else {}
+    values |= {"agent": guarded_clerk.room.key.agent} if level == "class" else {}
+    await PermissionRule.objects.acreate(level=level, action="allow", key="*", **owner, **values)
+    await guarded_clerk.room.say(one_after_another(call("mail", name="offer"), call("transmit", to="Eve")))
+    assert DONE == []
+    assert await asked(guarded_clerk) == ["transmit"]
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ async def test_a_filter_that_stops_a_text_is_an_error_that_keeps_it(
     odd_room: Room, odd_provider: ScriptedServer
 ) -> None:
     turn = await odd_room.say("play openai/filtered")
-    assert (status_of(turn), len(odd_provider.requests())) == ("error", 1)
+    assert (status_of(turn), turn.error_code, len(odd_provider.requests())) == ("error", "content_filtered", 1)
     assert (await odd_room.texts())[-1] == ("assistant", "First you")
     assert "content filter" in turn.error_text
 

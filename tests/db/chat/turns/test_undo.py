@@ -142,6 +142,21 @@ async def test_files_and_messages_are_taken_back_together_and_brought_back(make_
     assert [each["redoes"] is not None for each in listed] == [True, False, True, False]
 
 
+async def test_messages_are_taken_back_alone_and_so_are_files(make_room: MakeRoom) -> None:
+    room = make_room("scribe")
+    turn = await room.say(call_line("write", "c1", path="/f", content="agent") + "say: done")
+    said = await room.texts()
+    assert (await undo(room, turn, files=False)).status_code == 201
+    assert (await files_of(room), await room.texts()) == ({"/f": "agent"}, [])
+    assert (await redo(room)).status_code == 201
+    assert (await files_of(room), await room.texts()) == ({"/f": "agent"}, said)
+    assert (await undo(room, turn, messages=False)).status_code == 201
+    assert (await files_of(room), await room.texts()) == ({}, said)
+    assert (await redo(room)).status_code == 201
+    assert (await files_of(room), await room.texts()) == ({"/f": "agent"}, said)
+    assert (await undo(room, turn, files=False, messages=False)).status_code == 422
+
+
 async def test_what_a_person_changed_is_a_conflict_and_stays_unless_it_is_chosen(make_room: MakeRoom) -> None:
     room = make_room("scribe")
     await room.handle.workspace.write_file("/plan", "one\n")
