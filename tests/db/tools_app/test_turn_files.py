@@ -176,6 +176,15 @@ async def test_large_files_and_those_in_storage_are_kept_and_only_named(
         )
 
 
+async def test_more_than_sixteen_mebibytes_in_one_statement_are_kept(database_workspace: DatabaseWorkspace) -> None:
+    sent = {f"/d/{at}": bytes([at % 250]) * 64_000 for at in range(300)}  # 18 MiB, in rows
+    await database_workspace.apply([Put(path=path, content=content) for path, content in sent.items()])
+    await database_workspace.in_turn("t1").rm("/d", recursive=True)
+    kept = {row.path: row async for row in FileBackup.objects.filter(kind="file")}
+    assert {path: bytes(row.content or b"") for path, row in kept.items()} == sent
+    assert not any(row.is_cut or row.storage_name for row in kept.values())
+
+
 async def test_an_object_stays_as_long_as_a_backup_has_it(database_workspace: DatabaseWorkspace, settings: Any) -> None:
     settings.THINK_WORKSPACE_INLINE_BYTES = 1_000
     for path in ("/first", "/second"):
