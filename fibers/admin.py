@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from fibers import registry, services
 from fibers.core.budget import Exhausted
-from fibers.core.states import METHOD_MISSING, UNKNOWN_DURABLE, WORKER_LOST, FiberStatus
+from fibers.core.states import HALTED, METHOD_MISSING, UNKNOWN_DURABLE, WORKER_LOST, FiberStatus
 from fibers.effects.registered import FAMILY, find_effect
 from fibers.execution.recovery import LAPSED
 from fibers.models import EffectEntry, EffectState, Fiber, FiberStep, RunnerCheckpoint, ServedFunction
@@ -57,6 +57,7 @@ REASON_WORDS: Mapping[str, str | Promise] = {
     UNKNOWN_DURABLE: _("no worker has its function now; it goes on when one has"),
     METHOD_MISSING: _("no worker has its method now; it goes on when one has"),
     "resolved": _("ended by hand"),
+    HALTED: _("what it belongs to was deleted meanwhile; it can run again"),
 }
 """Why a fiber stands where it does. Codes of errors are shown as they are."""
 

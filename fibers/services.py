@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, ParamSpec
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
 from fibers.core.states import (
+    HALTED,
     OUT_OF_MEMORY,
     RECOVERED,
     TERMINAL,
@@ -192,8 +193,9 @@ def note_memory_loss(worker: str) -> int:
 
 @transaction.atomic
 def requeue_fiber(fiber_id: str) -> bool:
-    """Run a failed or interrupted fiber again, over its journal, with fresh budgets. False for any other."""
-    again = Fiber.objects.filter(pk=fiber_id, status__in=sources(FiberEvent.REQUEUE))
+    """Run a failed, interrupted or halted fiber again, over its journal, with fresh budgets. False for any other."""
+    halted = Q(status__in=sources(FiberEvent.REOPEN), reason=HALTED)
+    again = Fiber.objects.filter(halted | Q(status__in=sources(FiberEvent.REQUEUE)), pk=fiber_id)
     return _requeue(again, fiber_id, reason="requeued", retries=0, recoveries=0, incident=None, stalled_at=None)
 
 

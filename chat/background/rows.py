@@ -15,7 +15,7 @@ from chat.agent.values.background import FiberInspection, FiberStart
 from chat.core.durable_names import AGENT_RUN, TOOL_CALL
 from chat.errors import FiberInvalid, FiberMethodMissing
 from fibers.core.budget import read_incident
-from fibers.core.states import FiberStatus
+from fibers.core.states import FiberStatus, may_run_again
 from fibers.models import Fiber, FiberQuerySet, FiberStep
 from thinkproject.kernel.filling import filled
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
@@ -175,7 +175,15 @@ def inspection_of(row: Fiber, *, accepted: bool = True) -> FiberInspection:
 
 
 def can_restart(row: Fiber) -> bool:
-    """Whether it can run again: a function of `run_fiber` has ended with its process, a call with its turn."""
+    """Whether it has ended so that it can run again.
+
+    A function of `run_fiber` has ended with its process, a call with its turn.
+    """
+    return has_code(row) and may_run_again(row.status, row.reason)
+
+
+def has_code(row: Fiber) -> bool:
+    """Whether a worker could run it: code of `run_fiber` is in its process alone, a call is its turn's."""
     return row.name != AGENT_RUN and not is_call(row)
 
 

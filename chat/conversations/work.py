@@ -27,7 +27,6 @@ from fibers.models.schedules import Schedule
 ENDED_DAYS: Final = 7
 """How far back ended background work is listed."""
 _FAR: Final = datetime(9000, 1, 1, tzinfo=UTC)
-_AGAIN: Final = frozenset({FiberStatus.FAILED, FiberStatus.INTERRUPTED})
 
 
 class WorkSection(StrEnum):
@@ -134,7 +133,7 @@ def _of_fiber(fiber: Fiber, turn: Turn | None, named: dict[str, _Named]) -> Work
     verbs: list[Verb] = []
     if fiber.finished_at is None and fiber.cancel_requested_at is None:
         verbs.append("cancel")
-    if not is_turn and status in _AGAIN and rows.can_restart(fiber):
+    if not is_turn and rows.can_restart(fiber):
         verbs.append("retry")
     return WorkItem(
         kind="turn" if is_turn else "background",

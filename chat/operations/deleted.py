@@ -1,10 +1,12 @@
 """*Deleted*: a conversation that its owner deleted is nowhere, and kept for 30 days to be restored or deleted for good.
 
 What it does ends or waits: turns and background work stop, schedules are paused, links for readers end, sockets close.
+After a restore schedules run again, and what was stopped is offered to people: nothing of it begins by itself.
 Its rows stay, marked with all sub-agents below it, and count for quotas. Agents that remove a sub-agent, and accounts
 that are deleted, do not come by here (`removal.py`).
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from chat.core.durable_names import AGENT_FIBER, AGENT_PAUSE_FIBER, AGENT_QUEUE
 from chat.errors import InstanceNotFound, TurnConflict
 from chat.instances.notifications import group_of, notify_conversation, notify_on_commit
 from chat.instances.rows import descendants, key_of
@@ -24,10 +27,12 @@ from chat.operations.removal import delete_instance
 from chat.shares.services import revoke_links_of
 from chat.turns.admission.stop import STOP_TRIES, notify_settled
 from chat.turns.state.active import lane_of
+from chat.turns.state.status import DELETED_REASON
 from fibers.core.schedules.states import ScheduleStatus
-from fibers.core.states import TERMINAL
+from fibers.core.states import HALTED, TERMINAL, FiberStatus
+from fibers.errors import ScheduleInvalid
 from fibers.models import Fiber
-from fibers.models.schedules import Schedule
+from fibers.models.schedules import Schedule, ScheduleRun
 from fibers.schedules.services import pause_schedule, resume_schedule
 from fibers.services import cancel_fiber, hold_fiber
 from sessions_app.messages.sessions import hide_sessions
@@ -35,6 +40,10 @@ from thinkproject.kernel.ids import new_id
 
 KEPT_DAYS: Final = 30
 BATCH: Final = 50
+AGENT_WORK: Final = Q(name__startswith=f"{AGENT_FIBER}:") | Q(name__startswith=f"{AGENT_QUEUE}:")
+"""Background work whose code a worker has, so that it can run again."""
+
+logger = logging.getLogger("think.chat")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +107,11 @@ def _stopping_all(roots: Sequence[str]) -> Iterator[list[str]]:
             if not set(_live(family)) <= held:
                 transaction.set_rollback(True)
                 continue
-            turns = Turn.objects.filter(fiber_id__in=held).select_related("instance")
-            begun = {turn.fiber_id for turn in turns if turn.started_at is not None}
+            turns = list(Turn.objects.filter(fiber_id__in=held).select_related("instance"))
+            _keep_begun(family, [turn.pk for turn in turns if turn.started_at is not None])
+            work = set(Fiber.objects.filter(AGENT_WORK, pk__in=held).values_list("pk", flat=True))
             for fiber_id in sorted(held):
-                cancel_fiber(fiber_id, reason="stopped" if fiber_id in begun else "deleted")
+                cancel_fiber(fiber_id, reason=HALTED if fiber_id in work else DELETED_REASON)
             for turn in turns:
                 notify_settled(turn)
             yield family
@@ -109,20 +119,34 @@ def _stopping_all(roots: Sequence[str]) -> Iterator[list[str]]:
     raise TurnConflict("Messages keep arriving in this conversation; try again in a moment.")
 
 
+def _keep_begun(family: Sequence[str], turn_ids: Sequence[str]) -> None:
+    """Take turns along into the generation that has begun: what they had shown is stored, though nothing new begins.
+
+    So do those that were interrupted before, and go on when a person asks for it. One statement.
+    """
+    begun = Q(pk__in=turn_ids) | Q(fiber__status=FiberStatus.INTERRUPTED)
+    Turn.objects.filter(begun, instance_id__in=family).update(generation=F("generation") + 1)
+
+
 def _live(family: Sequence[str]) -> list[str]:
-    """Fibers of turns, summaries and background work that have not ended."""
+    """Fibers of turns, summaries, background work and occurrences of schedules that have not ended.
+
+    A pause of an agent is none: it only keeps others from beginning, and stays.
+    """
     at_work = Q(lane__in=[lane_of(member) for member in family]) | Q(scope__in=family)
+    occurrences = ScheduleRun.objects.filter(schedule__scope__in=family).exclude(fiber__status__in=TERMINAL)
     live = Fiber.objects.filter(at_work, finished_at=None).exclude(status__in=TERMINAL)
-    return list(live.order_by("pk").values_list("pk", flat=True))
+    found = set(live.exclude(name=AGENT_PAUSE_FIBER).values_list("pk", flat=True))
+    return sorted(found | set(occurrences.values_list("fiber_id", flat=True)))
 
 
 @transaction.atomic
 def restore_instances(owner_id: Any, instance_ids: Sequence[str]) -> list[str]:
     """Bring conversations back, with the schedules that the deletion paused; gives the ids of those that are back.
 
-    Links and work that were ended stay so. Where another conversation has the address by now it gets another name.
-    Those of others, and those that are not deleted, are left out. A fixed number of queries, and some for each schedule
-    and each new name.
+    Links stay ended. Turns and background work that were stopped stay so until a person has them run again. Where
+    another conversation has the address by now it gets another name. Those of others, and those that are not deleted,
+    are left out. A fixed number of queries, and some for each schedule and each new name.
     """
     wanted = [each for each in instance_ids if "\x00" not in each]
     rows = list(_of(owner_id).select_for_update().filter(pk__in=wanted).order_by("pk"))
@@ -141,7 +165,7 @@ def restore_instances(owner_id: Any, instance_ids: Sequence[str]) -> list[str]:
     back.update(held_schedules=None, seen_at=timezone.now())
     held = [schedule_id for row in rows for schedule_id in row.held_schedules or []]
     for schedule_id in Schedule.objects.filter(pk__in=held).order_by("pk").values_list("pk", flat=True):
-        resume_schedule(schedule_id)
+        _resume(schedule_id)
     for row in rows:
         notify_conversation(owner_id, row.pk)
     return [row.pk for row in rows]
@@ -202,6 +226,15 @@ def _pause_schedules(rows: Sequence[AgentInstance]) -> dict[str, list[str]]:
         if pause_schedule(schedule_id):
             held.setdefault(root_id, []).append(schedule_id)
     return held
+
+
+def _resume(schedule_id: str) -> None:
+    """Arm a schedule again. One without a next time, as its zone is gone, stays paused: it holds nothing else up."""
+    try:
+        resume_schedule(schedule_id)
+    except ScheduleInvalid as error:
+        extra = {"action": "schedule_stays_paused", "schedule_id": schedule_id, "reason": str(error)}
+        logger.warning("a schedule cannot run again after a restore", extra=extra)
 
 
 def _with_below(roots: list[str]) -> list[str]:

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Final
+
+from django.utils.translation import gettext
 
 from chat.errors import InputInvalid, TurnNotFound
 from chat.models import AgentInstance, Turn
 from chat.reads.activity import Activity, activity_of, pending_retry, with_activity
 from chat.turns.state.active import active_fibers, active_turns
 from chat.turns.state.compaction_queue import Compacting, compaction_state
-from chat.turns.state.status import FINAL, TurnStatus, turn_status
+from chat.turns.state.status import DELETED_REASON, FINAL, TurnStatus, turn_status
 from fibers.core.states import TERMINAL, FiberStatus
 from fibers.models import Fiber, FiberStep
 from sessions_app.core.messages.messages import StoredMessage
@@ -22,6 +25,9 @@ from thinkproject.kernel.consistent_read import consistent_read
 from thinkproject.kernel.filling import filled
 from thinkproject.kernel.jsonvalue import JSONObject, JSONValue, byte_size
 from tools_app.calls.selectors import call_durations
+
+DELETED_CODE: Final = "conversation_deleted"
+"""Code of the error of a turn that was stopped by the deletion of its conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +249,6 @@ def turn_view(turn: Turn) -> TurnView:
     status = turn_status(turn.fiber.status, turn.fiber.reason)
     # The end of a turn that was stopped or failed is stored a moment before its fiber has that status.
     ended, begun = turn.finished_at if status in FINAL else None, turn.started_at
-    has_failed = status is TurnStatus.ERROR or bool(turn.error_text)
     return filled(
         TurnView,
         turn,
@@ -254,12 +259,37 @@ def turn_view(turn: Turn) -> TurnView:
         model_report=_model_report(turn.model_report),
         end_reason=(turn.model_report or {}).get("ended"),
         duration_ms=round((ended - begun).total_seconds() * 1000) if ended and begun else None,
-        error={"code": turn.error_code, "message": turn.error_text} if has_failed else None,
+        error=_error(turn, status),
         waits=_waits(turn.fiber),
         retry=pending_retry(turn.retry) if status is TurnStatus.RUNNING else None,
         started_at=begun,
         finished_at=ended,
     )
+
+
+def _error(turn: Turn, status: TurnStatus) -> JSONObject | None:
+    if _went_with_conversation(turn):
+        return {
+            "code": DELETED_CODE,
+            "message": gettext("The conversation was deleted before this answer was complete."),
+        }
+    has_failed = status is TurnStatus.ERROR or bool(turn.error_text)
+    return {"code": turn.error_code, "message": turn.error_text} if has_failed else None
+
+
+def _went_with_conversation(turn: Turn) -> bool:
+    """Whether the deletion of its conversation, which is back, stopped it."""
+    return turn.fiber.status == FiberStatus.CANCELLED and turn.fiber.reason == DELETED_REASON
+
+
+def _is_to_be_answered(turn: Turn) -> bool:
+    """Whether its answer is missing and was not stopped by a person: it failed, or ended with its conversation.
+
+    One that never began and whose messages were to come with its beginning has left nothing to be answered.
+    """
+    if turn_status(turn.fiber.status, turn.fiber.reason) is TurnStatus.ERROR:
+        return True
+    return _went_with_conversation(turn) and (turn.started_at is not None or bool(turn.input_ids))
 
 
 def _model_report(stored: JSONObject | None) -> JSONObject | None:
@@ -378,17 +408,16 @@ class _Edge:
 
 
 def _edge(instance: AgentInstance) -> _Edge:
-    """The oldest turn under way, the newest final one when that one failed, and a summary that is on its way."""
+    """The oldest turn under way, the newest final one whose answer is missing, and a summary that is on its way."""
     fibers = active_fibers(instance.id)
     active = with_activity(active_turns(instance.id)) if fibers else ()
     here = (turn for turn in active if turn.session_id == instance.session_id)
     live = next((turn for turn in here if turn.finished_at is None), None)
     turns = Turn.objects.select_related("fiber").filter(session_id=instance.session_id, instance_id=instance.id)
     final = turns.filter(fiber__status__in=TERMINAL, answered_by=None).order_by("-position").first()
-    has_failed = final is not None and turn_status(final.fiber.status, final.fiber.reason) is TurnStatus.ERROR
     return _Edge(
         running=turn_view(live) if live else None,
         activity=activity_of(live) if live else None,
-        failed=turn_view(final) if final and has_failed else None,
+        failed=turn_view(final) if final and _is_to_be_answered(final) else None,
         compacting=compaction_state(fibers, instance.session_id),
     )

@@ -1,7 +1,8 @@
 """The states of a fiber and the only table of moves between them.
 
 Every UPDATE of `Fiber.status` takes its old and new value from here (`sources`, `advance`). A terminal state is left
-by two moves alone: a person or code runs a failed or interrupted fiber again, or says how an interrupted one has ended.
+by three moves alone: a person or code runs a failed or interrupted fiber again, says how an interrupted one has ended,
+or runs one again that was stopped with what it belongs to (`HALTED`).
 """
 
 from enum import StrEnum
@@ -33,6 +34,9 @@ UNKNOWN_DURABLE = "unknown_durable"
 METHOD_MISSING = "method_missing"
 """The same where the function is one of a family (an agent's methods) that is there."""
 
+HALTED = "halted"
+"""Reason of a cancelled fiber that was stopped with what it belongs to. When that is back, people may run it again."""
+
 OUT_OF_MEMORY = "out_of_memory"
 """Reason of a running fiber whose worker was killed because memory ran out; of an ended one that was given up so."""
 
@@ -51,6 +55,7 @@ class FiberEvent(StrEnum):
     SEAL = "seal"  # it is given up
     CANCEL = "cancel"  # it was stopped
     REQUEUE = "requeue"  # a person runs it again
+    REOPEN = "reopen"  # a person runs it again that was halted
     RESOLVE_COMPLETED = "resolve_completed"  # a person or code says that the work is done
     RESOLVE_FAILED = "resolve_failed"  # that it has failed
     RESOLVE_CANCELLED = "resolve_cancelled"  # that it is not wanted any more
@@ -83,6 +88,7 @@ MOVES: dict[tuple[FiberStatus, FiberEvent], FiberStatus] = {
     (_S.PARKED, _E.CANCEL): _S.CANCELLED,
     (_S.FAILED, _E.REQUEUE): _S.PENDING,
     (_S.INTERRUPTED, _E.REQUEUE): _S.PENDING,
+    (_S.CANCELLED, _E.REOPEN): _S.PENDING,
     (_S.INTERRUPTED, _E.RESOLVE_COMPLETED): _S.COMPLETED,
     (_S.INTERRUPTED, _E.RESOLVE_FAILED): _S.FAILED,
     (_S.INTERRUPTED, _E.RESOLVE_CANCELLED): _S.CANCELLED,
@@ -95,6 +101,11 @@ def advance(status: FiberStatus, event: FiberEvent) -> FiberStatus:
         return MOVES[status, event]
     except KeyError:
         raise IllegalMove(f"{event.value!r} does not apply to a {status.value} fiber") from None
+
+
+def may_run_again(status: str, reason: str) -> bool:
+    """Whether a fiber that has ended so may be run again."""
+    return status in sources(FiberEvent.REQUEUE) or (status in sources(FiberEvent.REOPEN) and reason == HALTED)
 
 
 def sources(event: FiberEvent) -> tuple[FiberStatus, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from datetime import timedelta
-from typing import Self
+from typing import Final, Self
 
 from django.conf import settings
 from django.db import models
@@ -11,9 +11,12 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from fibers.conf import fiber_settings
-from fibers.core.states import TERMINAL, FiberStatus
+from fibers.core.states import HALTED, TERMINAL, FiberStatus
 from thinkproject.kernel.fields import JSONText
 from thinkproject.kernel.ids import new_id
+
+KEEP_HALTED: Final = timedelta(days=37)
+"""How long a halted fiber is kept at least: what it belongs to may be back after a month, and a person sees it then."""
 
 
 def new_fiber_id() -> str:
@@ -91,8 +94,9 @@ class FiberQuerySet(models.QuerySet["Fiber"]):
         return self.filter(lane=lane, finished_at=None).exclude(status__in=TERMINAL).order_by("lane_position")
 
     def finished_before(self, statuses: tuple[FiberStatus, ...], seconds: float) -> Self:
-        """Terminal ones older than this."""
-        return self.filter(status__in=statuses, finished_at__lt=Now() - timedelta(seconds=seconds))
+        """Terminal ones older than this. What was halted is kept longer: it may run again."""
+        old = self.filter(status__in=statuses, finished_at__lt=Now() - timedelta(seconds=seconds))
+        return old.exclude(reason=HALTED, finished_at__gt=Now() - KEEP_HALTED)
 
 
 def _lay_too_long(name: str, seconds: float) -> Q:

@@ -154,6 +154,26 @@ def test_a_deleted_conversation_comes_back_or_goes_for_good(tab: ChatPage) -> No
     expect(tab.page.get_by_text("Nothing is deleted.")).to_be_visible()
 
 
+def test_an_answer_that_a_deletion_stopped_is_asked_for_again(tab: ChatPage) -> None:
+    tab.write("Alpha\nsay: Begun.\nrate 5/s\nstream 300 words")
+    expect(tab.answers.last).to_contain_text("Begun.")
+    tab.write("Beta\nsay: b.")
+    expect(tab.page.get_by_text("Don’t send")).to_be_visible()
+    tab.page.get_by_role("button", name="More for “Alpha”").click()
+    tab.page.get_by_role("menuitem", name="Delete").click()
+    tab.page.get_by_role("button", name="Undo").click()
+    expect(tab.answers.last).to_contain_text("Begun.")
+    status = tab.page.locator("#status")
+    expect(status).to_contain_text("This answer was stopped when the conversation was deleted.")
+    check(tab.page)
+    look(tab, "stopped-by-deletion")
+    status.get_by_role("button", name="Answer now").click()
+    expect(tab.answers).to_have_count(2)
+    expect(tab.answers.last.locator(".md")).to_contain_text("b.")
+    tab.settle()
+    expect(status).to_be_hidden()
+
+
 def test_several_are_selected_and_archived_exported_deleted(tab: ChatPage) -> None:
     for name in ("Alpha", "Beta", "Gamma", "Delta"):
         tab.open("/c/new")

@@ -76,9 +76,7 @@ class FiberButtons(FiberAdmin):
             stops, again = self.has_cancel_permission(request), self.has_requeue_permission(request)
             is_interrupted = fiber.status == FiberStatus.INTERRUPTED
             context["can_stop"] = stops and fiber.status not in TERMINAL and fiber.cancel_requested_at is None
-            context["can_run_again"] = (
-                again and (is_interrupted or fiber.status == FiberStatus.FAILED) and can_restart(fiber)
-            )
+            context["can_run_again"] = again and can_restart(fiber)
             context["can_resolve"] = again and is_interrupted
             context["can_dismiss"] = stops and is_interrupted
         return super().change_view(request, object_id, form_url, context)

@@ -218,6 +218,9 @@ def _answer_again(session_id: str, target: StoredMessage) -> Placement:
         if target.parent_id is None:
             raise InputInvalid(Phrase("Message {id!r} answers nothing, so it cannot be regenerated.", id=target.id))
         replaced, target = target.id, _known(session_id, target.parent_id)
+    if not target.placed:  # its turn was stopped before it began; what else was left so is placed before it
+        left = target.to_ui()
+        return Placement(trigger=TurnTrigger.REGENERATE, new_messages=(left,), answers=(left["id"],))
     return Placement(
         trigger=TurnTrigger.REGENERATE,
         base_id=target.id,

@@ -2,8 +2,10 @@
 
 from typing import Final
 
+from chat.errors import TurnConflict
 from chat.models import Turn, TurnOptions
 from chat.turns.admission.intake import Placement
+from fibers.core.states import TERMINAL
 
 RETRIED: Final = 200
 """Turns of a history among which the one is looked for that is asked again."""
@@ -12,12 +14,19 @@ RETRIED: Final = 200
 def retried_turn(session_id: str, placement: Placement) -> Turn | None:
     """The turn of the answer that is named, or the last one that was to answer this message. One query.
 
-    Only its id and its options are read.
+    Only its id and its options are read. **Errors:** `TurnConflict` for a message that waits for its turn (one query
+    more): it would be answered twice.
     """
     turns = Turn.objects.filter(session_id=session_id).only("options").order_by("-position")
     if placement.replaces:
         return turns.filter(assistant_id=placement.replaces).first()
-    return next((turn for turn in turns[:RETRIED] if placement.base_id in turn.options.get("answers", ())), None)
+    answered = placement.answers[0]
+    found = next((turn for turn in turns[:RETRIED] if answered in turn.options.get("answers", ())), None)
+    if found is None or not placement.new_messages:
+        return found
+    if turns.filter(pk=found.pk).exclude(fiber__status__in=TERMINAL).exists():
+        raise TurnConflict("This message still waits for its turn, and is answered then.")
+    return found
 
 
 def begun_alike(retried: Turn | None) -> TurnOptions:

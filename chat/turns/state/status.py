@@ -25,6 +25,9 @@ SKIPPED_REASON = "skipped"
 STEERED_REASON = "steered"
 """Reason of a cancelled fiber whose turn never ran because another answer took its message in."""
 
+DELETED_REASON = "deleted"
+"""Reason of a cancelled fiber whose turn ended because its conversation, or its history, was deleted."""
+
 _STATUS = {
     FiberStatus.PENDING: TurnStatus.PENDING,
     FiberStatus.RUNNING: TurnStatus.RUNNING,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fibers.core.states import MOVES, TERMINAL, FiberEvent, FiberStatus, advance, sources
+from fibers.core.states import HALTED, MOVES, TERMINAL, FiberEvent, FiberStatus, advance, may_run_again, sources
 from fibers.errors import IllegalMove
 
 LIVE = [status for status in FiberStatus if status not in TERMINAL]
@@ -16,7 +16,15 @@ def test_an_allowed_transition_follows_the_table(status: FiberStatus, event: Fib
 @pytest.mark.parametrize("status", sorted(TERMINAL - {FiberStatus.INTERRUPTED}))
 def test_a_terminal_state_is_left_by_a_persons_requeue_alone(status: FiberStatus) -> None:
     allowed = {event for event in FiberEvent if (status, event) in MOVES}
-    assert allowed == ({FiberEvent.REQUEUE} if status is FiberStatus.FAILED else set())
+    again = {FiberStatus.FAILED: {FiberEvent.REQUEUE}, FiberStatus.CANCELLED: {FiberEvent.REOPEN}}
+    assert allowed == again.get(status, set())
+
+
+@pytest.mark.parametrize("status", list(FiberStatus))
+def test_of_stopped_fibers_only_halted_ones_run_again(status: FiberStatus) -> None:
+    is_given_up = status in {FiberStatus.FAILED, FiberStatus.INTERRUPTED}
+    assert may_run_again(status, "stopped") is is_given_up
+    assert may_run_again(status, HALTED) is (is_given_up or status is FiberStatus.CANCELLED)
 
 
 def test_an_interrupted_fiber_is_left_by_running_again_and_by_resolving_alone() -> None:

@@ -239,7 +239,8 @@ def deleted_list(request: HttpRequest, before: datetime | None = None, limit: Li
 def instance_restore(request: HttpRequest, instance_id: str) -> object:
     """Bring a deleted conversation back; one that is there stays as it is. It gets another name where its own is taken.
 
-    Schedules that the deletion paused run again; links for readers and work that was stopped have ended.
+    Schedules that the deletion paused run again. Answers and background work that it stopped wait to be asked for:
+    `failed` of `list_messages` has the code `conversation_deleted`, `can_restart` of work is true. Links have ended.
     """
     restore_instances(caller_of(request).user.pk, [instance_id])
     instance = _opened(request, instance_id)

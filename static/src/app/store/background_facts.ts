@@ -21,6 +21,7 @@ const REASONS: Record<string, MessageKey> = {
   cancelled: "background.reason-by-code",
   cancelled_by_staff: "background.reason-by-staff",
   deleted: "background.reason-deleted",
+  halted: "background.reason-halted",
   method_missing: "background.reason-missing",
   no_progress_timeout: "background.reason-no-progress",
   not_restarted: "background.reason-not-again",

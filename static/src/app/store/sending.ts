@@ -133,7 +133,8 @@ export class Sending {
   regenerate(message: Message): void {
     const { conversation, outbox, composer } = this.#app;
     const { messages } = conversation;
-    const answer = message.role === "user" ? messages[messages.indexOf(message) + 1] : message;
+    const at = messages.indexOf(message); // one that waits for a place has no answer
+    const answer = message.role === "user" ? at >= 0 && messages[at + 1] : message;
     conversation.leavePlace();
     if (answer) conversation.cutBefore(answer.id);
     const requestId = newId("req");
@@ -145,13 +146,14 @@ export class Sending {
 
   async retryFailed(): Promise<void> {
     const { api, composer, conversation, notices } = this.#app;
-    const { messages, failed } = conversation;
+    const { messages, queued, failed } = conversation;
     if (failed?.code === PAUSED && failed.turnId) {
       composer.focus(); // the button goes away
       await api.resumeTurn(failed.turnId).catch((error) => notices.fail(error));
       return conversation.refresh(); // it may have gone on elsewhere
     }
-    const message = messages.at(-1);
+    // What was stopped before it began waits for a place: the last of these is answered with the others before it.
+    const message = queued.findLast(({ isStopped }) => isStopped) ?? messages.at(-1);
     if (message) this.regenerate(message);
   }
 

@@ -54,6 +54,7 @@ export type StatusFields = Pick<
 const HINTS: { readonly [code: string]: MessageKey } = {
   rate_limited: "status.hint-rate-limited",
   context_overflow: "status.hint-context-overflow",
+  conversation_deleted: "status.hint-conversation-deleted",
   model_auth: "status.hint-model-auth",
   model_not_configured: "status.hint-model-not-configured",
   model_rejected: "status.hint-model-rejected",
@@ -82,6 +83,8 @@ const RETRY_REASONS: { readonly [code: string]: MessageKey } = {
 };
 /** The error code of a turn that was interrupted and goes on when a person asks for it. */
 export const PAUSED = "paused";
+/** That of a turn which ended as its conversation was deleted; that is back since. */
+const DELETED = "conversation_deleted";
 const QUIET_AFTER = 6_000;
 const TIMED_AFTER = 3_000; // what takes less needs no clock
 
@@ -215,8 +218,10 @@ function failedStatus({ error, code = "" }: Failure, isReadOnly: boolean): Statu
   const hint = HINTS[code];
   const again = tryAgain("retryFailed");
   if (code === PAUSED) again.label = t("status.resume");
+  if (code === DELETED) again.label = t("status.answer-now");
   const other: StatusAction[] = OF_MODEL.has(code) ? [{ name: "otherModel", label: t("status.other-model") }] : [];
   const actions = isReadOnly ? [] : [again, ...other];
+  if (code === DELETED) return { kind: "ask", text: t(hint), actions };
   if (hint) return { kind: "error", text: t(hint), reason: error, actions };
   const text = error ? t("status.failed-because", { reason: error }) : t("status.failed");
   return { kind: "error", text, detail: t("status.failed-hint"), actions };

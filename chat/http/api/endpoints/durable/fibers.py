@@ -65,7 +65,7 @@ def fiber_cancel(request: HttpRequest, instance_id: str, fiber_id: str) -> Cance
 
 @router.post(_ONE + "/restart", response=FiberOut, operation_id="restart_fiber", openapi_extra=declares(409))
 def fiber_restart(request: HttpRequest, instance_id: str, fiber_id: str) -> FiberOut:
-    """Run it again where it failed or was interrupted, with its last snapshot. One under way stays as it is."""
+    """Run it again where it failed, was interrupted or halted, with its last snapshot. One under way stays as it is."""
     restart_row(_opened(request, instance_id, fiber_id))
     return _shown(_opened(request, instance_id, fiber_id))
 
@@ -86,7 +86,6 @@ def _opened(request: HttpRequest, instance_id: str, fiber_id: str) -> Fiber:
 
 def _shown(row: Fiber) -> FiberOut:
     found = rows.inspection_of(row)
-    again = {FiberStatus.FAILED, FiberStatus.INTERRUPTED}
     return filled(
         FiberOut,
         found,
@@ -97,7 +96,7 @@ def _shown(row: Fiber) -> FiberOut:
         call_id=row.payload.get("call", {}).get("call_id") if rows.is_call(row) else None,
         progress=found.snapshot if rows.is_call(row) and found.status == FiberStatus.RUNNING else None,
         error=_error(row),
-        can_restart=found.status in again and rows.can_restart(row),
+        can_restart=rows.can_restart(row),
         can_resolve=found.status == FiberStatus.INTERRUPTED,
         is_stopping=found.status == FiberStatus.RUNNING and row.cancel_requested_at is not None,
         waits=[_wait(wait) for wait in row.waits] if found.status == FiberStatus.PARKED else [],
