@@ -18,6 +18,7 @@ from django.utils.translation import ngettext
 from chat.admin.columns import agent_title, linked, reads_messages, shortened
 from chat.admin.pages_of_lower_apps import function_title
 from chat.admin.plots import Bar, plot
+from chat.models import SideCallKind
 from chat.reads import usage
 from chat.reads.dashboard import operations
 from chat.reads.usage import Figures, UsagePoint, UsageReport, UsageRow
@@ -30,7 +31,7 @@ ERROR_DAYS: Final = 7
 
 
 def dashboard_of(request: HttpRequest) -> dict[str, Any]:
-    """The context of the first page; nothing for staff who may not see turns. Six queries."""
+    """The context of the first page; nothing for staff who may not see turns. Seven queries."""
     if not request.user.has_perm(SEES_ALL):
         return {}
     zone = get_current_timezone()
@@ -53,7 +54,7 @@ def dashboard_of(request: HttpRequest) -> dict[str, Any]:
 
 
 def usage_page(request: HttpRequest) -> dict[str, Any]:
-    """The context of everybody's usage. `?days=` chooses 1, 7 or 30. Five queries."""
+    """The context of everybody's usage. `?days=` chooses 1, 7 or 30. Six queries."""
     wanted = request.GET.get("days", "")
     days = int(wanted) if wanted in {str(each) for each in usage.DAYS} else 7
     report = usage.usage_of_everybody(days, get_current_timezone())
@@ -69,12 +70,15 @@ def usage_page(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _tables(report: UsageReport, *, reads: bool) -> list[tuple[str, list[tuple[Any, ...]]]]:
+def _tables(report: UsageReport, *, reads: bool) -> list[tuple[str, str, list[tuple[Any, ...]]]]:
+    """Tables by their titles, with the name of what their first column counts."""
+    turns = _("Turns")
     return [
-        (_("By person"), _rows(report.by_person, lambda row: linked("auth_user", row.key or None, row.label))),
-        (_("By model"), _rows(report.by_model, lambda row: row.key or _("No model"))),
-        (_("By agent"), _rows(report.by_agent, lambda row: agent_title(row.key))),
-        (_("By conversation"), _rows(report.by_conversation, lambda row: _conversation(row, reads=reads))),
+        (_("By kind"), _("Times"), _rows(report.by_kind, lambda row: _kind(row.key))),
+        (_("By person"), turns, _rows(report.by_person, lambda row: linked("auth_user", row.key or None, row.label))),
+        (_("By model"), turns, _rows(report.by_model, lambda row: row.key or _("No model"))),
+        (_("By agent"), turns, _rows(report.by_agent, lambda row: agent_title(row.key))),
+        (_("By conversation"), turns, _rows(report.by_conversation, lambda row: _conversation(row, reads=reads))),
     ]
 
 
@@ -83,11 +87,15 @@ def _conversation(row: UsageRow, *, reads: bool) -> Any:
     return linked("think_chat_agentinstance", row.key, title)
 
 
+def _kind(key: str) -> Any:
+    return _("answer") if key == usage.ANSWER else SideCallKind(key).label
+
+
 def _rows(rows: Iterable[UsageRow], name: Any) -> list[tuple[Any, ...]]:
     return [
         (
             name(row),
-            f"{row.figures.turn_count:,}",
+            f"{row.figures.side_call_count if row.key in SideCallKind.values else row.figures.turn_count:,}",
             f"{row.figures.input_tokens + row.figures.output_tokens:,}",
             amount(row.figures.cost),
         )

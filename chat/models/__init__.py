@@ -37,6 +37,7 @@ from chat.models.push import NoticeChoices, NoticeKind, PushDevice, PushKey, new
 from chat.models.reverts import KeptChange, Revert, new_revert_id
 from chat.models.runs import AgentRun
 from chat.models.shares import ShareLink, new_share_id
+from chat.models.usage import SideCall, SideCallKind
 
 __all__ = [
     "AgentInstance",
@@ -72,6 +73,8 @@ __all__ = [
     "Role",
     "SavedPrompt",
     "ShareLink",
+    "SideCall",
+    "SideCallKind",
     "SignInLink",
     "SignedInBrowser",
     "StreamEntry",

@@ -24,6 +24,12 @@ def call(page: Page, method: str, path: str, body: object) -> None:
     assert page.evaluate(_ASK, [method, path, body])
 
 
+def session_of(page: Page, instance_id: str) -> str:
+    """The history that a conversation shows."""
+    answer = page.request.get(f"{page.url.split('/', 3)[0]}//{page.url.split('/')[2]}/api/v1/instances/{instance_id}")
+    return str(answer.json()["session_id"])
+
+
 @pytest.mark.smoke
 def test_a_limit_is_said_in_words_and_the_message_goes_out_by_itself(tab: ChatPage) -> None:
     page = tab.page
@@ -114,6 +120,13 @@ def test_work_of_all_conversations_and_what_it_used(tab: ChatPage) -> None:
     expect(page).to_have_title("Usage · Settings · Think")
     spent = page.get_by_role("region", name="By model")
     expect(spent).to_contain_text("gpt-5")
+    kinds = page.get_by_role("region", name="By kind")
+    expect(kinds.get_by_role("row", name=re.compile("^Answers"))).to_contain_text("4")
+    call(page, "PUT", f"/sessions/{session_of(page, planned)}/budget", {"max_cost": "0.0001"})
+    page.reload()
+    expect(page.locator(f"[data-budget={planned}]")).to_contain_text(
+        re.compile(r"Used up: \$0\.0\d+ of \$0\.0001.*left")
+    )
     expect(page.locator(".usage-total")).to_contain_text(re.compile(r"\$0\.0\d+ · 4 messages"))
     page.locator(".plot summary").click()
     expect(page.locator(".plot tbody tr")).to_have_count(7)

@@ -17,9 +17,9 @@ from chat.core.model.language_model import (
 )
 from chat.errors import AnswerFailed
 from chat.llm.registry import guarded, resolve_model
-from chat.turns.background.costs import price_calls, usage_of_call
+from chat.models import SideCallKind
+from chat.turns.background.costs import count_side_call, price_calls, usage_of_call
 from chat.user_code.call_hook import call_hook
-from sessions_app.messages.usage import add_usage
 
 SECONDS: Final = 120.0
 MAX_CHARACTERS: Final = 20_000  # of an answer, its reasoning left out
@@ -68,8 +68,9 @@ async def ask(
     return "".join(texts), None
 
 
-def count_call(session_id: str, model_name: str, finish: Finish | None) -> None:
-    """Add a call's usage to the session."""
+def count_call(session_id: str, kind: SideCallKind, model_name: str, finish: Finish | None) -> None:
+    """Add a call's usage to the session, and to what is counted by its kind."""
     usage = Usage() if finish is None else finish.usage
-    cost = price_calls()((model_name, finish.model_name if finish else ""), usage)
-    add_usage(session_id, usage_of_call(usage, cost))
+    reported = finish.model_name if finish else ""
+    cost = price_calls()((model_name, reported), usage)
+    count_side_call(session_id, kind, reported or model_name, usage_of_call(usage, cost))

@@ -31,8 +31,9 @@ from chat.core.model.language_model import (
 from chat.errors import ContextOverflow
 from chat.instances.notifications import SessionFailed, SessionPhaseChanged, group_of, send_notification
 from chat.llm.registry import guarded, inquire_of, limits_of, resolve_model
+from chat.models import SideCallKind
 from chat.turns.background.ask_model import ask
-from chat.turns.background.costs import price_calls, usage_of_call
+from chat.turns.background.costs import count_side_call, price_calls, usage_of_call
 from chat.turns.policies import check_call
 from chat.user_code.call_hook import call_hook, user_code_boundary
 from chat.user_code.session_setup import configured_session, policy_of
@@ -44,7 +45,6 @@ from sessions_app.core.compaction.tokens import TokenCounter, counter_named, est
 from sessions_app.core.messages.shapes import Message
 from sessions_app.core.messages.tree import Leaf
 from sessions_app.errors import CompactionFailed
-from sessions_app.messages.usage import add_usage
 from sessions_app.models import CompactionTrigger
 from thinkproject.kernel.aio import call_user_code, db, user_code
 from thinkproject.kernel.errors import ThinkError
@@ -184,6 +184,7 @@ class CompactionJob:
     tokens: int = 0  # of the history as it was found
     used: Usage = field(default_factory=Usage)  # by the summary
     cost: Decimal = Decimal(0)
+    answered_by: str = ""  # the model that wrote it, as its provider names it
 
     def chosen_policy(self) -> CompactionPolicy:
         """The summary's form, and the messages kept."""
@@ -282,12 +283,14 @@ class CompactionJob:
 
     def _count(self, finish: Finish) -> None:
         assert self.model is not None
+        self.answered_by = finish.model_name or self.model.name
         self.used += finish.usage
         self.cost += price_calls()((self.model.name, finish.model_name), finish.usage)
 
     def write_usage(self) -> None:
         """Count the summary's usage on the session, in the transaction that stores it."""
-        add_usage(self.session_id, usage_of_call(self.used, self.cost))
+        used = usage_of_call(self.used, self.cost)
+        count_side_call(self.session_id, SideCallKind.COMPACTION, self.answered_by, used)
 
     def write_usage_alone(self) -> None:
         """Count the usage of a discarded summary: it was paid for."""

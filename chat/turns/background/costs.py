@@ -8,8 +8,9 @@ from chat.core.model.language_model import Usage
 from chat.core.model.prices import NOTHING, cost_of, find_price
 from chat.llm.prices import price_table
 from chat.llm.registry import reported_price
-from chat.models import Turn
+from chat.models import AgentInstance, SideCall, SideCallKind, Turn
 from sessions_app.messages.usage import SessionUsage, add_usage
+from sessions_app.models import Session
 from tools_app.workspace.turn_files import count_in_turn
 
 TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
@@ -32,6 +33,28 @@ def price_calls() -> CostOf:
 def usage_of_call(usage: Usage, cost: Decimal) -> SessionUsage:
     """Usage of model calls, as added to a session."""
     return SessionUsage(**{name: getattr(usage, name) for name in TOKENS}, cost=cost)
+
+
+def count_side_call(session_id: str, kind: SideCallKind, model_name: str, used: SessionUsage) -> None:
+    """Add what is no part of an answer to its session, and to the usage of its conversation by kind and model.
+
+    Where the conversation is gone nothing is counted; a call that used nothing has no row. Three statements.
+    """
+    if not add_usage(session_id, used) or used == SessionUsage():
+        return
+    of_session = Session.objects.filter(pk=session_id).values("scope")
+    instance = AgentInstance.everything.filter(pk__in=of_session).only("pk").first()
+    if instance is None:
+        return
+    SideCall.objects.create(
+        instance=instance,
+        kind=kind,
+        model_name=model_name[:200],
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cached_tokens=used.cached_tokens,
+        cost=used.cost,
+    )
 
 
 def used_since(totals: TurnTotals, before: SessionUsage) -> SessionUsage | None:

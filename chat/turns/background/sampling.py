@@ -12,6 +12,7 @@ from chat.core.model.language_model import (
     UserMessage,
 )
 from chat.llm.registry import guarded, resolve_model
+from chat.models import SideCallKind
 from chat.turns.background.ask_model import ask, count_call
 from chat.turns.policies import check_call
 from thinkproject.kernel.aio import db
@@ -27,7 +28,7 @@ def sampler_for(agent: Think, session_id: str, choice: Any) -> Sampler:
         settings = ModelSettings(max_output_tokens=request.max_tokens)
         asked = ModelRequest(system=request.system, messages=_messages(request), settings=settings)
         text, finish = await ask(model, asked)
-        await db(count_call, session_id, model.name, finish)
+        await db(count_call, session_id, SideCallKind.SAMPLING, model.name, finish)
         return Sampled(text=text, model=model.name)
 
     return sample

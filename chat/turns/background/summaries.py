@@ -24,7 +24,7 @@ from chat.instances.notifications import notify_conversation
 from chat.instances.rows import hold_instance, key_of
 from chat.llm.conf import llm_settings
 from chat.llm.providers import LOCAL_MODEL_NAME
-from chat.models import AgentInstance
+from chat.models import AgentInstance, SideCallKind
 from chat.turns import policies
 from chat.turns.background.ask_model import ask, count_call, small_model
 from chat.turns.background.titles import OFF
@@ -179,7 +179,7 @@ def _store(context: FiberContext, text: str, material: Material, call: tuple[str
     payload: JSONObject = context.payload
     session_id, (model_name, finish) = payload["session_id"], call
     with context.fenced():
-        count_call(session_id, model_name, finish)
+        count_call(session_id, SideCallKind.SUMMARY, model_name, finish)
         try:
             is_kept = bool(text) and store_summary(
                 session_id, text, material=material, model_name=model_name, afresh=payload["is_asked"]

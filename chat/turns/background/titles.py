@@ -19,7 +19,7 @@ from chat.instances.notifications import notify_conversation
 from chat.instances.rows import key_of
 from chat.llm.conf import llm_settings
 from chat.llm.providers import LOCAL_MODEL_NAME
-from chat.models import AgentInstance
+from chat.models import AgentInstance, SideCallKind
 from chat.turns.background.ask_model import ask, count_call, small_model
 from chat.turns.policies import check_call
 from fibers.context import FiberContext
@@ -122,4 +122,4 @@ def _store(context: FiberContext, title: str, model_name: str, finish: Finish | 
         rows = AgentInstance.objects.filter(_UNTITLED, pk=payload["instance_id"], generation=payload["generation"])
         if title and rows.update(title=title, title_is_provisional=False) and context.owner_id is not None:
             notify_conversation(context.owner_id, payload["instance_id"])
-        count_call(payload["session_id"], model_name, finish)
+        count_call(payload["session_id"], SideCallKind.TITLE, model_name, finish)

@@ -7,6 +7,7 @@ from chat.agent.base import Agent
 from chat.agent.think import Think
 from chat.core.context.call_review import fits, is_clear, review_request
 from chat.core.model.language_model import ModelMessage, TextContent, UserMessage
+from chat.models import SideCallKind
 from chat.turns.background.ask_model import ask, count_call, small_model
 from chat.turns.execution.turn_facts import TurnFacts
 from chat.turns.policies import check_call
@@ -46,7 +47,7 @@ async def review(
         extra = {"action": "review_failed", "turn_id": facts.turn_id, "tool": tool.name}
         logger.warning("a call was not reviewed", exc_info=True, extra=extra)
         return None
-    await db(count_call, facts.session_id, model.name, finish)
+    await db(count_call, facts.session_id, SideCallKind.REVIEW, model.name, finish)
     if not is_clear(answer):
         return None
     return {"id": "", "name": f"review by {model.name}", "action": "allow", "level": "class"}

@@ -8,8 +8,9 @@ from django.http import HttpRequest
 from ninja import Router
 
 from chat.http.api.authentication import caller_of
-from chat.http.api.schemas.usage import LimitOut, UsageReportOut
+from chat.http.api.schemas.usage import LimitOut, OwnBudgetOut, UsageReportOut
 from chat.reads import usage
+from chat.reads.budgets import budgets_of_person
 from chat.reads.limits import limits_of_person
 from thinkproject.kernel.zones import current_zone, find_zone
 
@@ -28,3 +29,9 @@ def usage_report(request: HttpRequest, days: Literal["1", "7", "30"] = "7") -> o
 def limits_list(request: HttpRequest) -> object:
     """Your limits and their use now. Limits that are switched off are left out."""
     return [LimitOut(**asdict(view)) for view in limits_of_person(caller_of(request).user.pk)]
+
+
+@router.get("/usage/budgets", response=list[OwnBudgetOut], operation_id="list_budgets")
+def budgets_list(request: HttpRequest) -> object:
+    """The budgets of your conversations and what each leaves, the fullest first; at most 100."""
+    return [OwnBudgetOut(**asdict(view)) for view in budgets_of_person(caller_of(request).user.pk)]

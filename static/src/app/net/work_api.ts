@@ -12,6 +12,7 @@ export type WorkSection = "now" | "schedules" | "ended";
 export type UsageReport = Schemas["UsageReportOut"];
 export type UsageRow = Schemas["UsageRowOut"];
 export type Figures = Schemas["FiguresOut"];
+export type BudgetView = Schemas["OwnBudgetOut"];
 export type LimitView = Schemas["LimitOut"];
 
 export class WorkApi {
@@ -39,6 +40,9 @@ export class WorkApi {
 
   usage = (days: number, signal?: AbortSignal): Promise<UsageReport> =>
     this.#api.request("GET", `/usage?days=${days}`, undefined, { signal });
+
+  budgets = (signal?: AbortSignal): Promise<BudgetView[]> =>
+    this.#api.request("GET", "/usage/budgets", undefined, { signal });
 
   limits = (signal?: AbortSignal): Promise<LimitView[]> =>
     this.#api.request("GET", "/usage/limits", undefined, { signal });

@@ -4,7 +4,14 @@ import { useEffect, useState } from "preact/hooks";
 import { dayLabel, fileSize, hourLabel, money } from "../lib/format.ts";
 import { formatCount, type MessageKey, t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
-import { type Figures, type LimitView, type UsageReport, type UsageRow, WorkApi } from "../net/work_api.ts";
+import {
+  type BudgetView,
+  type Figures,
+  type LimitView,
+  type UsageReport,
+  type UsageRow,
+  WorkApi,
+} from "../net/work_api.ts";
 import { Failure } from "../panels/panel.tsx";
 import { Reading } from "../ui/reading.ts";
 import { useApp } from "../ui/context.ts";
@@ -66,11 +73,19 @@ function Spent({ api, days }: { api: WorkApi; days: Period }) {
   if (!value) {
     return error ? <Failure text={error} again={() => reading.again()} /> : <p class="muted">{t("usage.loading")}</p>;
   }
-  if (!value.total.turn_count) return <p class="usage-nothing muted">{t("usage.nothing")}</p>;
+  if (!value.total.turn_count && !value.total.side_call_count) {
+    return <p class="usage-nothing muted">{t("usage.nothing")}</p>;
+  }
   return (
     <>
       <p class="usage-total">{factsOf(value.total)}</p>
       <Times report={value} />
+      <Table
+        title={t("usage.by-kind")}
+        counted={t("usage.times")}
+        rows={value.by_kind}
+        name={({ key }) => t(KINDS[key] ?? "usage.kind-other")}
+      />
       <Table title={t("usage.by-model")} rows={value.by_model} name={({ key }) => key || t("usage.model-unknown")} />
       <Table title={t("usage.by-agent")} rows={value.by_agent} name={({ key }) => <AgentTitle name={key} />} />
       <Table
@@ -78,10 +93,18 @@ function Spent({ api, days }: { api: WorkApi; days: Period }) {
         rows={value.by_conversation}
         name={({ key, label }) => (key ? <ConversationLink id={key} title={label} /> : t("usage.unlisted"))}
       />
-      <p class="muted">{t("usage.titles-apart")}</p>
     </>
   );
 }
+
+const KINDS: { readonly [key: string]: MessageKey } = {
+  answer: "usage.kind-answer",
+  title: "usage.kind-title",
+  summary: "usage.kind-summary",
+  compaction: "usage.kind-compaction",
+  review: "usage.kind-review",
+  sampling: "usage.kind-sampling",
+};
 
 /** "$0.31 · 3 messages · 1,483 tokens · 1 failed". */
 function factsOf(figures: Figures): string {
@@ -125,9 +148,11 @@ interface TableProps {
   title: string;
   rows: readonly UsageRow[];
   name: (row: UsageRow) => preact.ComponentChild;
+  /** The head of what is counted, where it is not messages alone. */
+  counted?: string;
 }
 
-function Table({ title, rows, name }: TableProps) {
+function Table({ title, rows, name, counted = "" }: TableProps) {
   const hasCost = rows.some(({ figures }) => Number(figures.cost) > 0);
   return (
     <div class="usage-scroll" tabIndex={0} role="region" aria-label={title}>
@@ -135,7 +160,7 @@ function Table({ title, rows, name }: TableProps) {
         <thead>
           <tr>
             <th scope="col">{title}</th>
-            <th scope="col" class="is-number">{t("usage.turns")}</th>
+            <th scope="col" class="is-number">{counted || t("usage.turns")}</th>
             <th scope="col" class="is-number">{t("usage.tokens")}</th>
             {hasCost && <th scope="col" class="is-number">{t("usage.cost")}</th>}
           </tr>
@@ -144,7 +169,9 @@ function Table({ title, rows, name }: TableProps) {
           {rows.map((row) => (
             <tr key={row.key}>
               <th scope="row" dir="auto">{name(row)}</th>
-              <td class="is-number">{formatCount(row.figures.turn_count)}</td>
+              <td class="is-number">
+                {formatCount(row.figures.turn_count + (counted ? row.figures.side_call_count : 0))}
+              </td>
               <td class="is-number">{formatCount(row.figures.input_tokens + row.figures.output_tokens)}</td>
               {hasCost && <td class="is-number">{money(row.figures.cost)}</td>}
             </tr>
@@ -198,7 +225,47 @@ function Limits({ api }: { api: WorkApi }) {
       <ul class="usage-limits">
         {value?.map((view) => <Limit key={view.name} view={view} />)}
       </ul>
+      <Budgets api={api} />
     </section>
+  );
+}
+
+/** What a person has limited on single conversations; nothing where there is none. */
+function Budgets({ api }: { api: WorkApi }) {
+  const reading = useRead((signal) => api.budgets(signal));
+  const { value, error } = reading;
+  if (error && !value) return <Failure text={error} again={() => reading.again()} />;
+  if (!value?.length) return null;
+  return (
+    <>
+      <h4 id="usage-budgets">{t("usage.budgets")}</h4>
+      <p class="muted">{t("usage.budgets-about")}</p>
+      <ul class="usage-limits" aria-labelledby="usage-budgets">
+        {value.map((view) => <Budget key={view.session_id} view={view} />)}
+      </ul>
+    </>
+  );
+}
+
+function Budget({ view }: { view: BudgetView }) {
+  const cost = Number(view.cost), most = Number(view.max_cost);
+  const text = t("usage.of", { used: money(view.cost), limit: money(view.max_cost) });
+  const isSpent = Number(view.left) <= 0;
+  const label = view.title || t("conversation.new");
+  return (
+    <li data-budget={view.instance_id} class={cost >= most * NEARLY_FULL ? "is-tight" : ""}>
+      <span class="usage-limit-name" dir="auto">
+        <ConversationLink id={view.instance_id} title={view.title} />
+        {view.session_name && ` · ${view.session_name}`}
+      </span>
+      <span class="usage-limit-text">{isSpent ? `${t("usage.spent-up")}: ${text}` : text}</span>
+      {most > 0 && (
+        <meter min={0} max={most} value={Math.min(cost, most)} high={most * NEARLY_FULL} aria-label={label}>
+          {text}
+        </meter>
+      )}
+      <span class="usage-limit-left">{t("usage.left", { left: money(view.left) })}</span>
+    </li>
   );
 }
 

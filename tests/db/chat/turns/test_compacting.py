@@ -12,7 +12,7 @@ from chat.errors import QuotaExceeded
 from chat.instances.notifications import group_of
 from chat.instances.rows import find_instance
 from chat.llm.scripted import ScriptedModel
-from chat.models import AgentInstance
+from chat.models import AgentInstance, SideCall, SideCallKind, Turn
 from chat.turns.admission.stop import clear_instance
 from chat.turns.background import compaction
 from chat.turns.state.compaction_queue import request_compaction
@@ -357,6 +357,11 @@ async def test_what_a_summary_takes_is_counted_on_the_session(
     after = await db(lambda: Session.objects.get())
     assert (after.input_tokens - before.input_tokens, after.output_tokens - before.output_tokens) == (1000, 100)
     assert after.cost - before.cost == Decimal("0.0012")
+    counted = await db(lambda: SideCall.objects.get())
+    assert (counted.kind, counted.cost) == (SideCallKind.COMPACTION, Decimal("0.0012"))
+    assert (counted.input_tokens, counted.output_tokens) == (1000, 100)
+    answers = sum(turn.input_tokens for turn in await db(lambda: list(Turn.objects.all())))
+    assert after.input_tokens == answers + counted.input_tokens  # all that its provider counted
 
 
 async def test_what_a_failed_summary_took_is_counted_too(
@@ -375,6 +380,7 @@ async def test_what_a_failed_summary_took_is_counted_too(
     after = await db(lambda: Session.objects.get())
     assert await stored(room) == []
     assert (after.input_tokens - before.input_tokens, after.cost - before.cost) == (1000, Decimal("0.0012"))
+    assert [row.cost for row in await db(lambda: list(SideCall.objects.all()))] == [Decimal("0.0012")]
 
 
 async def test_no_summary_beyond_the_budget(

@@ -9,9 +9,9 @@ import pytest
 from chat.conversations.changes import rename_instance
 from chat.core.model.language_model import ModelEvent, ModelRequest
 from chat.errors import ModelAuth, ModelError, Overloaded
-from chat.instances.rows import ensure_instance
+from chat.instances.rows import ensure_instance, find_instance
 from chat.llm.providers import LOCAL_MODEL_NAME
-from chat.models import AgentInstance
+from chat.models import AgentInstance, SideCall
 from fibers.models import Fiber
 from fibers.testing import run_until_idle
 from sessions_app.messages.usage import set_budget
@@ -195,6 +195,9 @@ async def test_a_title_is_paid(make_room: MakeRoom, namer: SmallModel, settings:
     turn = await room.say("usage: 0 0\nsay: hi")
     assert turn.cost == 0
     assert (await db(Session.objects.get)).cost == 3
+    counted = await db(SideCall.objects.get)
+    assert (counted.kind, counted.model_name, counted.cost) == ("title", "test/namer", 3)
+    assert await db(lambda: counted.instance) == await db(find_instance, room.key)
 
 
 async def test_settings_name_the_model(make_room: MakeRoom, settings: Any) -> None:

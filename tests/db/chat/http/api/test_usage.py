@@ -12,9 +12,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat.models import AgentInstance, Turn
+from chat.agent.base import InstanceKey
+from chat.instances.rows import ensure_instance, ensure_session, key_of
+from chat.models import AgentInstance, SideCall, SideCallKind, Turn
 from chat.reads import usage
+from chat.reads.budgets import budgets_of_person
 from chat.reads.limits import limits_of_person
+from sessions_app.models import Session
 from tests.db.chat.conftest import ApiClient, make_turn, say
 
 Make = Callable[..., AgentInstance]
@@ -85,16 +89,81 @@ def test_what_others_used_is_not_counted(as_bob: ApiClient, spent: AgentInstance
     assert (found["total"]["turn_count"], found["by_model"], found["by_conversation"]) == (0, [], [])
 
 
-def test_a_report_takes_four_queries_whatever_there_is(alice: User, spent: AgentInstance, make_instance: Make) -> None:
+def side_call(instance: AgentInstance, kind: SideCallKind, model: str, cost: str, *, days_ago: float = 0) -> None:
+    row = SideCall.objects.create(
+        instance=instance, kind=kind, model_name=model, input_tokens=50, output_tokens=5, cost=Decimal(cost)
+    )
+    SideCall.objects.filter(pk=row.pk).update(created_at=timezone.now() - timedelta(days=days_ago))
+
+
+def test_titles_and_summaries_count_by_their_own_kind_and_in_every_sum(
+    as_alice: ApiClient, conversation: AgentInstance, spent: AgentInstance
+) -> None:
+    side_call(conversation, SideCallKind.TITLE, SMALL, "0.002")
+    side_call(spent, SideCallKind.COMPACTION, LARGE, "0.5", days_ago=1)
+    side_call(spent, SideCallKind.COMPACTION, "acme-tiny", "0.1", days_ago=1)
+    side_call(spent, SideCallKind.SUMMARY, LARGE, "7", days_ago=9)
+    found = report(as_alice, 7)
+    kinds = [(row["key"], row["figures"]["cost"], row["figures"]["side_call_count"]) for row in found["by_kind"]]
+    assert kinds == [("compaction", "0.6", 2), ("answer", "0.31", 0), ("title", "0.002", 1)]
+    assert (found["total"]["cost"], found["total"]["turn_count"], found["total"]["side_call_count"]) == ("0.912", 3, 3)
+    for table in ("by_kind", "by_model", "by_agent", "by_conversation", "points"):
+        assert sum(Decimal(row["figures"]["cost"]) for row in found[table]) == Decimal("0.912"), table
+        assert sum(row["figures"]["input_tokens"] for row in found[table]) == 450, table
+    models = {row["key"]: row["figures"]["cost"] for row in found["by_model"]}
+    assert models == {LARGE: "0.8", "acme-tiny": "0.1", SMALL: "0.012"}
+    assert [row["key"] for row in found["by_conversation"]] == [spent.pk, conversation.pk]
+
+
+def test_budgets_say_what_they_leave(
+    as_alice: ApiClient, as_bob: ApiClient, conversation: AgentInstance, spent: AgentInstance
+) -> None:
+    below = ensure_instance(
+        InstanceKey(owner_id=conversation.owner_id, agent="assistant", name="below", parent=key_of(conversation))
+    )
+    deep = ensure_instance(InstanceKey(owner_id=conversation.owner_id, agent="x", name="d", parent=key_of(below)))
+    for instance, cost in ((conversation, "0.10"), (below, "0.20"), (deep, "0.05"), (spent, "3")):
+        instance.refresh_from_db()
+        Session.objects.filter(pk=ensure_session(instance)).update(cost=Decimal(cost))
+    for instance, limit in ((conversation, "1"), (spent, "2")):
+        path = f"/sessions/{instance.session_id}/budget"
+        assert as_alice.send("PUT", path, {"max_cost": limit}).status_code == 200
+    full, open_ = as_alice.get("/usage/budgets").json()
+    assert (full["instance_id"], full["cost"], full["max_cost"], full["left"]) == (spent.pk, "3", "2", "0")
+    assert (open_["title"], open_["cost"], open_["max_cost"], open_["left"]) == ("A talk", "0.35", "1", "0.65")
+    alone = as_alice.get(f"/sessions/{conversation.session_id}/budget").json()
+    assert (alone["cost"], alone["max_cost"]) == (open_["cost"], open_["max_cost"])  # as the budget itself counts
+    assert as_bob.get("/usage/budgets").json() == []
+    as_alice.send("DELETE", f"/instances/{conversation.pk}")
+    assert [each["instance_id"] for each in as_alice.get("/usage/budgets").json()] == [spent.pk]
+
+
+def test_budgets_take_the_same_queries_whatever_there_is(alice: User, make_instance: Make) -> None:
+    def limited(name: str) -> None:
+        instance = make_instance(alice, name)
+        Session.objects.filter(pk=ensure_session(instance)).update(max_cost=1)
+        ensure_instance(InstanceKey(owner_id=alice.pk, agent="assistant", name="below", parent=key_of(instance)))
+
+    limited("first")
+    with CaptureQueriesContext(connection) as few:
+        assert len(budgets_of_person(alice.pk)) == 1
+    for number in range(5):
+        limited(f"n{number}")
+    with CaptureQueriesContext(connection) as many:
+        assert len(budgets_of_person(alice.pk)) == 6
+    assert len(many) == len(few)
+
+
+def test_a_report_takes_five_queries_whatever_there_is(alice: User, spent: AgentInstance, make_instance: Make) -> None:
     for number in range(30):
         spend(make_instance(alice, f"n{number}"), f"model-{number}", "0.001")
     with CaptureQueriesContext(connection) as captured:
         found = usage.usage_of_person(alice.pk, 30, UTC)
-    assert (len(captured), len(found.by_model), len(found.by_conversation)) == (4, 25, 25)
+    assert (len(captured), len(found.by_model), len(found.by_conversation)) == (5, 25, 25)
     assert found.total.turn_count == 34
     with CaptureQueriesContext(connection) as captured:
         everybody = usage.usage_of_everybody(30, UTC)
-    assert (len(captured), everybody.by_person[0].label) == (5, alice.username)
+    assert (len(captured), everybody.by_person[0].label) == (6, alice.username)
 
 
 def test_errors_are_counted_by_kind(conversation: AgentInstance) -> None:
