@@ -10,6 +10,7 @@ from tests.browser.chat_page import ChatPage, id_of
 from tests.browser.looks import look
 
 FULL = {"detail": "You have sent 2 messages within a minute.", "code": "quota_exceeded"}
+TICKER = {"prompt": "say: Tick.", "title": "Ticker", "times": {"kind": "interval", "spec": "7200"}}
 _ASK = """([method, path, body]) => fetch(`/api/v1${path}`, {
     method, body: JSON.stringify(body),
     headers: {
@@ -75,6 +76,16 @@ def test_a_limit_that_a_panel_meets_is_said_in_the_panel(tab: ChatPage) -> None:
     page.unroute("**/schedules")
     page.locator("#panel").get_by_role("button", name="Try again").click()
     expect(note).to_have_count(0)
+    call(page, "POST", f"/instances/{id_of(tab)}/schedules", TICKER)
+    tab.ask("say: Read again.")
+    expect(page.locator("#panel")).to_contain_text("Ticker")
+    page.route("**/schedules", lambda route: route.fulfill(status=429, json={**FULL, "data": data}))
+    tab.ask("say: And again.")
+    expect(note).to_contain_text(re.compile(r"within a minute\. You can try again in 0:\d\d"))
+    expect(page.locator("#panel")).to_contain_text("Ticker")  # what was there stays
+    expect(page.locator("#panel .is-error")).to_have_count(0)
+    expect(page.locator("#notices .limit-note")).to_have_count(0)
+    look(tab, "limit-in-a-panel")
 
 
 def test_work_of_all_conversations_and_what_it_used(tab: ChatPage) -> None:
@@ -85,8 +96,7 @@ def test_work_of_all_conversations_and_what_it_used(tab: ChatPage) -> None:
     tab.open("/c/new")
     tab.ask("say: Hello.")
     planned = id_of(tab)
-    times = {"kind": "interval", "spec": "7200"}
-    call(page, "POST", f"/instances/{planned}/schedules", {"prompt": "say: Tick.", "title": "Ticker", "times": times})
+    call(page, "POST", f"/instances/{planned}/schedules", TICKER)
     call(page, "PATCH", f"/instances/{planned}", {"model_choice": {"model": "openai/gpt-5"}})
     tab.open(f"/c/{planned}")
     tab.ask("say: Dear.")

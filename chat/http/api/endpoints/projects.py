@@ -9,8 +9,10 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import Query, Router, Status
 
+from chat.files.own_files import origin_of_upload
 from chat.files.serving import ServedFile
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
+from chat.http.api.by_hand import is_in_browser
 from chat.http.api.endpoints.tools.workspace import entry_out, pieces_of
 from chat.http.api.error_responses import declares
 from chat.http.api.file_response import workspace_response
@@ -31,7 +33,6 @@ from tools_app.core.files.failures import failed
 from tools_app.core.files.paths import normalise
 from tools_app.core.files.workspace import EntryKind
 from tools_app.core.guard.reach import written_as
-from tools_app.core.origins import Origin
 from tools_app.workspace.conf import workspace_settings
 from tools_app.workspace.stores.database import DatabaseWorkspace
 
@@ -102,8 +103,9 @@ async def project_file_write(request: HttpRequest, project_id: str, path: At) ->
     """Put a file into a project, or another content into it: the body, of any type."""
     files = await db(writable_files, caller_of(request).user.pk, project_id)
     known = await files.file_exists(path)
-    with written_as(Origin.FILE):
-        entry = await files.write_stream(path, pieces_of(request))
+    origin, body = await origin_of_upload(pieces_of(request), path, is_by_hand=is_in_browser(request))
+    with written_as(origin):
+        entry = await files.write_stream(path, body)
     return Status(200 if known else 201, entry_out(entry))
 
 

@@ -10,6 +10,7 @@ import { type Branches, type BranchNode, readBranches } from "../net/branches_ap
 import { type BranchRow, parentOf, rowsOf } from "../store/branch_rows.ts";
 import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Icon } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Dialog } from "./dialog.tsx";
 
 export function BranchMap({ api, instanceId, close }: DialogProps<"branch-map">) {
@@ -22,7 +23,7 @@ export function BranchMap({ api, instanceId, close }: DialogProps<"branch-map">)
   return (
     <Dialog title={t("branches.map")} close={close} isWide>
       {!found && !problem && <p class="muted">{t("common.loading")}</p>}
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       {found && items.length === 0 && <p class="muted">{t("branches.nothing")}</p>}
       {found?.is_cut && <p class="muted">{t("branches.cut")}</p>}
       {items.length > 0 && <Tree items={items} go={close} />}

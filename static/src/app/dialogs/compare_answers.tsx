@@ -14,6 +14,7 @@ import type { Instance, Message } from "../store/types.ts";
 import type { Opened } from "../ui/message.tsx";
 import { MessageParts } from "../ui/parts.tsx";
 import type { Parts } from "../ui/parts_context.ts";
+import { Problem } from "../ui/problem.tsx";
 import { Reader } from "../ui/reader.ts";
 import { Dialog } from "./dialog.tsx";
 
@@ -89,7 +90,7 @@ function Side({ context, ids, id, other, current, choose, use }: SideProps) {
         <p class="muted">{answer ? factsOf(context.app, answer, context.conversation.instance.agent) : "\u00a0"}</p>
       </header>
       <div class="compare-answer" tabIndex={0} role="group" aria-labelledby={heading}>
-        {problem && <p class="is-error" role="alert">{problem}</p>}
+        <Problem text={problem} />
         {!answer && !problem && <p class="muted">{t("common.loading")}</p>}
         {answer?.map((message) => <Shown key={message.id} context={context} message={message} />)}
       </div>

@@ -8,6 +8,7 @@ import type { DialogProps } from "../store/dialog_kinds.ts";
 import type { Agent } from "../store/types.ts";
 import { Dialog } from "./dialog.tsx";
 import { type OwnExport, ownExport } from "./own_export.ts";
+import { Problem } from "../ui/problem.tsx";
 
 const LOOK_MS = 700;
 const MEGABYTE = 1024 * 1024;
@@ -88,7 +89,7 @@ export function ImportArchive({ api, agents, current, onAdded, close }: DialogPr
       {limit > 0 && <p class="muted">{t("imports.help", { size: megabytes(limit) })}</p>}
       {limit > 0 && !upload && !(row && IS_BUSY.has(row.status)) && <FileChoice choose={choose} />}
       {upload && <Progress label={t("imports.uploading", { name: upload.name })} value={upload.fraction} />}
-      {problem && <p role="alert" class="is-error">{problem}</p>}
+      <Problem text={problem} />
       {own ? <Own own={own} /> : row && !upload && <Row row={row} />}
       {canStart && agents.length > 1 && <AgentChoice agents={agents} agent={agent} choose={setAgent} />}
     </Dialog>

@@ -9,6 +9,7 @@ import type { DialogProps } from "../store/dialog_kinds.ts";
 import { fromPage } from "../store/path.ts";
 import { textOf } from "../store/text_of.ts";
 import { Dialog } from "./dialog.tsx";
+import { Problem } from "../ui/problem.tsx";
 
 interface Asked {
   id: string;
@@ -52,7 +53,7 @@ export function Outline({ api, instanceId, current, close }: DialogProps<"outlin
     <Dialog title={t("find.outline")} close={close} isWide>
       {state === "reading" && !problem && <p class="muted">{t("common.loading")}</p>}
       {state === "cut" && <p class="muted">{t("find.outline-cut")}</p>}
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       <ol class="outline">
         {asked.map(({ id, text, at }) => (
           <li key={id}>

@@ -21,6 +21,7 @@ import {
 import type { DialogProps } from "../store/dialog_kinds.ts";
 import { useApp } from "../ui/context.ts";
 import { Icon, IconButton } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Dialog } from "./dialog.tsx";
 
 const LONGEST_NAME = 60;
@@ -104,7 +105,7 @@ export function EditProject({ project, close }: DialogProps<"edit-project">) {
         <Files files={files} />
         <AgentField chosen={values.agent} choose={(agent) => change({ agent })} />
       </div>
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
     </Dialog>
   );
 }
@@ -295,7 +296,7 @@ function Files({ files }: { files: StagedFiles }) {
           </li>
         ))}
       </ul>
-      {(files.error || refused) && <p class="is-error" role="alert">{files.error || refused}</p>}
+      <Problem text={files.error || refused} />
       <input
         ref={input}
         type="file"

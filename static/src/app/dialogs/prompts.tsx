@@ -6,6 +6,7 @@ import { messageOf } from "../net/api.ts";
 import { addPrompt, changePrompt } from "../net/prompts_api.ts";
 import type { DialogProps } from "../store/dialog_kinds.ts";
 import { Dialog } from "./dialog.tsx";
+import { Problem } from "../ui/problem.tsx";
 
 const LONGEST_NAME = 60;
 const LONGEST_TEXT = 8_000;
@@ -52,7 +53,7 @@ export function EditPrompt({ api, prompt, close }: DialogProps<"edit-prompt">) {
         <span>{t("prompts.text")}</span>
         <textarea ref={text} rows={8} maxLength={LONGEST_TEXT} required dir="auto" defaultValue={prompt.text} />
       </label>
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
     </Dialog>
   );
 }

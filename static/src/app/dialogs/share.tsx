@@ -12,6 +12,7 @@ import { isOwn } from "../store/instances.ts";
 import type { People } from "../store/people.ts";
 import { IconButton } from "../ui/icon.tsx";
 import { PersonMark } from "../ui/person_mark.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Dialog } from "./dialog.tsx";
 
 const ROLES: readonly GivenRole[] = ["reader", "writer", "approver"];
@@ -51,7 +52,7 @@ export function Share({ api, people, instance, close }: DialogProps<"share">) {
       <PeopleList people={people} calls={calls} run={run} isOwn={own} />
       {own && <AddPerson calls={calls} run={run} />}
       {own && <Invitations calls={calls} run={run} open={open} />}
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       <p class="muted">{t(own ? "people.about" : "people.about-member")}</p>
     </Dialog>
   );

@@ -9,6 +9,7 @@ import type { DialogProps } from "../store/dialog_kinds.ts";
 import { titleOf } from "../store/instances.ts";
 import { textOf } from "../store/text_of.ts";
 import type { Message } from "../store/types.ts";
+import { Problem } from "../ui/problem.tsx";
 import { ShareList } from "../ui/share_list.tsx";
 import { Dialog } from "./dialog.tsx";
 
@@ -71,7 +72,7 @@ export function ShareLinks({ api, instance, message, close }: DialogProps<"share
         </p>
       )}
       {links.length > 0 && <ShareList links={links} revoke={revoke} />}
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       <p class="muted">{t("sharing.never")}</p>
     </Dialog>
   );

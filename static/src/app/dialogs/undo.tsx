@@ -9,6 +9,7 @@ import type { UndoEffect, UndoFile, UndoPreview } from "../net/undo_api.ts";
 import type { DialogProps } from "../store/dialog_kinds.ts";
 import { chosenOf, isSomething } from "../store/undo_verbs.ts";
 import { DiffView } from "../ui/diff.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Dialog } from "./dialog.tsx";
 
 const FATES = { created: "undo.created", updated: "undo.updated", deleted: "undo.deleted" } as const;
@@ -195,7 +196,7 @@ function Effect({ effect, undo }: { effect: UndoEffect; undo: () => Promise<void
           </button>
         )
         : <span class="muted" role="status">{t(state)}</span>}
-      {error && <p class="is-error" role="alert">{error}</p>}
+      <Problem text={error} />
     </li>
   );
 }

@@ -22,6 +22,7 @@ import { backgroundPlace } from "../store/background_place.ts";
 import { useApp } from "../ui/context.ts";
 import { Elapsed } from "../ui/elapsed.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { FiberView } from "./fiber_view.tsx";
 import { Failure } from "./panel.tsx";
 import { type Reading, useReading } from "../ui/reading.ts";
@@ -65,7 +66,7 @@ function Begun({ conversation }: PanelProps) {
   const fiber = work.fibers.find((each) => each.id === shownId);
   return (
     <>
-      {reading.error && <p class="is-error" role="alert">{reading.error}</p>}
+      <Problem text={reading.error} />
       {fiber
         ? <FiberView key={fiber.id} background={background} fiber={fiber} close={() => backgroundPlace.open("")} />
         : <Lists background={background} work={work} instanceId={id} last={last.current} />}

@@ -5,6 +5,7 @@ import { fullTime, timeLabel } from "../lib/format.ts";
 import { t } from "../lib/i18n.ts";
 import { type Change, type Remembered, whoDid } from "../store/remembered.ts";
 import { useApp } from "../ui/context.ts";
+import { Problem } from "../ui/problem.tsx";
 
 interface Props {
   store: Remembered;
@@ -49,7 +50,7 @@ export function ChangeList({ store, subject, of, current, restore }: Props) {
         {t("memory.history")}
         <span class="visually-hidden">{t("memory.history-of", { label: of })}</span>
       </summary>
-      {error && <p class="is-error">{error}</p>}
+      <Problem text={error} />
       <ol class="changes">
         {items?.map((change) => <Row key={change.id} change={change} current={current} setAgain={setAgain} />)}
         {items?.length === 0 && <li class="muted">{t("memory.no-changes")}</li>}

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { DiffLine } from "../lib/diff.ts";
 import { t } from "../lib/i18n.ts";
 import { DiffView } from "../ui/diff.tsx";
+import { Problem } from "../ui/problem.tsx";
 
 interface Props {
   title: string;
@@ -36,7 +37,7 @@ export function ConflictView(
       <p class="muted">{text}</p>
       {diffs.map(({ lines, label }) => <DiffView key={label} lines={lines} label={label} />)}
       {diffs.length === 0 && nothing && <p>{nothing}</p>}
-      <p class="is-error" role="alert">{problem}</p>
+      <Problem text={problem} />
       <p class="panel-actions">
         <button type="button" class="button is-primary" disabled={isSaving} onClick={keepMine}>
           {t("files.keep-mine")}

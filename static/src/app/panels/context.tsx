@@ -15,6 +15,7 @@ import {
 } from "../store/context_facts.ts";
 import { useApp } from "../ui/context.ts";
 import { IconButton } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { InstructionsBody, ProjectBody, SummaryTexts, SystemBody, TailBody, ToolList } from "./context_pieces.tsx";
 import { Failure } from "./panel.tsx";
 import { useReading } from "../ui/reading.ts";
@@ -69,7 +70,7 @@ export function ContextPanel({ conversation }: PanelProps) {
       <PieceFold piece={messages} number={context.tail.message_count}>{() => <TailBody context={context} />}</PieceFold>
       {usage && <Spent usage={usage} />}
       <p class="muted context-how">{t("panel.context-how")}</p>
-      {reading.error && <p class="is-error" role="alert">{reading.error}</p>}
+      <Problem text={reading.error} />
     </div>
   );
 }

@@ -14,6 +14,7 @@ import { Failure } from "./panel.tsx";
 import { useDetail } from "./extension_detail.ts";
 import { Item, LevelChoice, useAttempt, useDraft } from "./tools_pieces.tsx";
 import type { Tools } from "./tools.tsx";
+import { Problem } from "../ui/problem.tsx";
 
 const NEW = "new-extension";
 const EXAMPLE = JSON.stringify({ name: "my-extension", version: "1.0.0", permissions: {} }, null, 2);
@@ -50,7 +51,7 @@ export function ExtensionForm({ tools, close }: { tools: Tools; close: () => voi
         <TextOrFile label={t("extensions.source")} accept=".js,.mjs,text/javascript" text={source} write={setSource} />
         <LevelChoice form={id} instanceId={instanceId} level={level} choose={setLevel} />
         <Grants grants={grants} />
-        <p class="is-error" role="alert">{problem}</p>
+        <Problem text={problem} />
         <p class="panel-actions">
           <button type="submit" class="button is-primary" disabled={isBusy}>{t("extensions.load")}</button>
           <button type="button" class="button" onClick={close}>{t("common.cancel")}</button>
@@ -149,7 +150,7 @@ function Fields({ tools, detail, close }: { tools: Tools; detail: ExtensionDetai
         write={writing(setSource)}
       />
       {isOther && <Grants grants={grants} />}
-      <p class="is-error" role="alert">{problem}</p>
+      <Problem text={problem} />
       <p class="panel-actions">
         <button type="submit" class="button is-primary" disabled={isBusy}>{t("common.save")}</button>
         <button type="button" class="button" onClick={giveUp}>{t("common.cancel")}</button>
@@ -220,7 +221,7 @@ function TextOrFile({ label, accept, text, write }: TextProps) {
         value={text}
         onInput={(event) => write(event.currentTarget.value)}
       />
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
     </div>
   );
 }

@@ -8,6 +8,7 @@ import { withoutTricks } from "../lib/readable.ts";
 import { messageOf } from "../net/api.ts";
 import type { Extension, ExtensionCall, ExtensionVersion, ToolsApi } from "../net/tools_api.ts";
 import { DiffView } from "../ui/diff.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Failure } from "./panel.tsx";
 
 interface Props {
@@ -96,7 +97,7 @@ export function Calls({ api, extension }: Props) {
           </li>
         ))}
       </ol>
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       {next !== null && <button type="button" class="quiet" onClick={() => load(next)}>{t("common.show-more")}</button>}
     </>
   );

@@ -8,6 +8,7 @@ import type { Extension } from "../net/tools_api.ts";
 import { type Permission, permissionList, SCOPES, stateOf } from "../store/extension_facts.ts";
 import { useApp } from "../ui/context.ts";
 import { Lines } from "../ui/lines.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { useReturnFocus } from "../ui/return_focus.ts";
 import { Value } from "../ui/value.tsx";
 import { useDetail } from "./extension_detail.ts";
@@ -44,7 +45,7 @@ export function ExtensionView({ tools, extension, close }: Props) {
       <p class="muted">
         {t("extensions.version", { version: withoutTricks(extension.version) })} · {t(SCOPES[extension.scope])}
       </p>
-      {attempt.problem && <p class="is-error" role="alert">{attempt.problem}</p>}
+      <Problem text={attempt.problem} />
       {isOwn && (
         <p class="panel-actions">
           <button

@@ -22,6 +22,7 @@ import {
 import { useApp } from "../ui/context.ts";
 import { Elapsed } from "../ui/elapsed.tsx";
 import { JobProgress } from "../ui/job_progress.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Value } from "../ui/value.tsx";
 import type { Background } from "./background.tsx";
 import { Item, Part, useAttempt } from "./tools_pieces.tsx";
@@ -47,7 +48,7 @@ export function FiberView({ background, fiber, close }: Props & { close: () => v
         {joined([fullTime(fiber.started_at ?? fiber.created_at), tookText(fiber), attemptsText(fiber)])}{" "}
         {fiber.status === "running" && <Elapsed since={sinceOf(fiber)} />}
       </p>
-      {attempt.problem && <p class="is-error" role="alert">{attempt.problem}</p>}
+      <Problem text={attempt.problem} />
       {!background.isReadOnly && <Verbs background={background} fiber={fiber} attempt={attempt} />}
       {fiber.progress && (
         <section aria-label={t("background.progress")}>
@@ -136,7 +137,7 @@ function Journal({ background: { api }, fiber }: Props) {
     );
     return () => abort.abort();
   }, [fiber.updated_at, fiber.status]);
-  if (problem) return <p class="is-error" role="alert">{problem}</p>;
+  if (problem) return <Problem text={problem} />;
   if (!entries) return <p class="muted">{t("background.journal-loading")}</p>;
   return (
     <ol class="fiber-journal">

@@ -10,6 +10,7 @@ import type { FileEntry, FilesApi } from "../net/files_api.ts";
 import type { FileText } from "../store/file_text.ts";
 import type { Draft } from "../store/files_place.ts";
 import { useApp } from "../ui/context.ts";
+import { Problem } from "../ui/problem.tsx";
 import { ConflictView } from "./conflict_view.tsx";
 import type { FileActions } from "./file_actions.ts";
 
@@ -160,7 +161,7 @@ export function FileEditor({ file, present, instanceId, path, api, actions, done
     >
       {hasMoved && <p class="file-notice" role="status">{t("files.changed-meanwhile")}</p>}
       <TextField path={path} field={field} draft={draft} />
-      <p class="is-error" role="alert">{problem}</p>
+      <Problem text={problem} />
       <p class="panel-actions">
         <button type="submit" class="button is-primary" disabled={isSaving}>{t("common.save")}</button>
         {canConvert && (

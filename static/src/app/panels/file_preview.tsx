@@ -7,6 +7,7 @@ import { messageOf } from "../net/api.ts";
 import type { FileEntry, FilesApi } from "../net/files_api.ts";
 import { FileText } from "../store/file_text.ts";
 import { Preview } from "./preview_view.tsx";
+import { Problem } from "../ui/problem.tsx";
 
 const MOST = 5_000_000; // characters
 
@@ -39,7 +40,7 @@ export function FilePreview({ kind, entry, name, api }: Props) {
     );
     return () => abort.abort();
   }, [entry.version]);
-  if (problem) return <p class="is-error" role="alert">{problem}</p>;
+  if (problem) return <Problem text={problem} />;
   if (!file) return <p class="muted">{t("common.loading")}</p>;
   if (file.text === null) return <p>{t("files.binary")}</p>;
   return (

@@ -10,6 +10,7 @@ import { messageOf } from "../net/api.ts";
 import type { FileEntry, FilesApi, FoundFiles } from "../net/files_api.ts";
 import { parentOf } from "../store/file_tree.ts";
 import { Icon } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 
 const PAUSE_MS = 200;
 
@@ -86,7 +87,7 @@ function Found({ api, wanted, open, last }: FoundProps) {
   useLayoutEffect(() => { // back from a file, where one was
     if (found && last) list.current?.querySelector<HTMLElement>(`[data-path="${CSS.escape(last)}"]`)?.focus();
   }, [found !== null]);
-  if (error) return <p class="is-error" role="alert">{error}</p>;
+  if (error) return <Problem text={error} />;
   return (
     <>
       <p class="muted files-totals" role="status">{found ? summaryOf(found) : t("files.loading")}</p>

@@ -4,6 +4,7 @@ import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import type { FileUploads } from "../store/file_uploads.ts";
 import { IconButton } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 
 export function UploadList({ uploads }: { uploads: FileUploads }) {
   const { items } = follow(uploads);
@@ -19,7 +20,7 @@ export function UploadList({ uploads }: { uploads: FileUploads }) {
             onClick={() => uploads.remove(id)}
           />
           {state === "failed"
-            ? <p class="is-error" role="alert">{error}</p>
+            ? <Problem text={error} />
             : <progress max={1} value={progress} aria-label={t("files.uploading", { name })} />}
         </li>
       ))}

@@ -11,6 +11,7 @@ import type { FilesApi, KeptVersion } from "../net/files_api.ts";
 import type { Conversation } from "../store/conversation.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Lines } from "../ui/lines.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Failure } from "./panel.tsx";
 import { type Face, Faces, Preview } from "./preview_view.tsx";
 import { useReading } from "../ui/reading.ts";
@@ -79,7 +80,7 @@ function Version({ version, path, name, api, close }: {
         </button>
       </p>
       {kind && <Faces of={["preview", "source"]} face={face} choose={setFace} />}
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       {text === null && !problem && <p class="muted">{t("common.loading")}</p>}
       {text !== null && (face === "preview" && kind ? <Preview kind={kind} text={text} name={name} /> : (
         <Lines

@@ -7,6 +7,7 @@ import { FilesApi } from "../net/files_api.ts";
 import { FileTree } from "../store/file_tree.ts";
 import { FileUploads } from "../store/file_uploads.ts";
 import { useApp } from "../ui/context.ts";
+import { Problem } from "../ui/problem.tsx";
 import { FileActions } from "./file_actions.ts";
 import { FileReview } from "./file_review.tsx";
 import { FileView } from "./file_view.tsx";
@@ -89,7 +90,7 @@ function Files({ conversation }: PanelProps) {
   }
   return (
     <>
-      {reading.error && <p class="is-error" role="alert">{reading.error}</p>}
+      <Problem text={reading.error} />
       <SentFiles conversation={conversation} api={api} tree={tree} canWrite={canWrite} />
       <TreeView tree={tree} api={api} actions={actions} open={open} last={last.current} />
     </>

@@ -16,6 +16,7 @@ import {
 import { useApp } from "../ui/context.ts";
 import { DiffView } from "../ui/diff.tsx";
 import { Editor } from "../ui/editor.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { useReturnFocus } from "../ui/return_focus.ts";
 import { Failure } from "./panel.tsx";
 import { type Reading, useReading } from "../ui/reading.ts";
@@ -119,7 +120,7 @@ function About({ reading, sessionId, summary }: AboutProps) {
         : <p class="muted">{t("panel.no-overview")}</p>}
       {summary.text && <p class="muted">{originOf(summary, timeLabel(summary.written_at ?? ""))}</p>}
       {isBusy && <p class="muted">{stateOf(summary)}</p>}
-      {(problem || summary.error) && <p class="is-error" role="alert">{problem || summary.error}</p>}
+      <Problem text={problem || summary.error} />
       {/* The key: a line that comes above must not take this one's place, and the focus with it. */}
       <p class="panel-actions" key="actions">
         <button

@@ -6,8 +6,8 @@ import { t } from "../lib/i18n.ts";
 import { follow } from "../lib/store.ts";
 import { useApp } from "../ui/context.ts";
 import { IconButton } from "../ui/icon.tsx";
-import { LimitNote } from "../ui/limit_note.tsx";
 import { NARROW, useMedia } from "../ui/media.ts";
+import { Problem } from "../ui/problem.tsx";
 import { GROUPS, type PanelEntry, panelOf, type PanelProps, panelsOf } from "./registry.ts";
 
 export function Panel() {
@@ -160,12 +160,9 @@ function View({ entry, conversation }: PanelProps & { entry: PanelEntry }) {
 
 /** Why a view shows nothing, and a way to try again. */
 export function Failure({ text, again }: { text: string; again: () => void }) {
-  const { limits } = useApp();
-  const limit = follow(limits).of(text);
-  useEffect(() => limit && limits.close(limit), [limit]); // it is said here
   return (
     <>
-      {limit ? <LimitNote limit={limit} /> : <p class="is-error" role="alert">{text}</p>}
+      <Problem text={text} />
       <p class="panel-actions">
         <button type="button" class="button" onClick={again}>{t("common.try-again")}</button>
       </p>

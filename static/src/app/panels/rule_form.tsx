@@ -7,6 +7,7 @@ import { withoutTricks } from "../lib/readable.ts";
 import type { Level, Rule, ToolsApi } from "../net/tools_api.ts";
 import { ACTIONS, whose } from "../store/rule_facts.ts";
 import { Item, LevelChoice, useAttempt } from "./tools_pieces.tsx";
+import { Problem } from "../ui/problem.tsx";
 
 const LASTS = { "": 0, hour: 3_600, day: 86_400, week: 604_800 } as const;
 type Lasts = keyof typeof LASTS;
@@ -65,7 +66,7 @@ export function RuleForm({ tools, rule, close, backTo }: Props) {
           <option value="week">{t("rules.lasts-week")}</option>
         </select>
         {!rule && <LevelChoice form={id} instanceId={instanceId} level={level} choose={setLevel} />}
-        <p class="is-error" role="alert">{problem}</p>
+        <Problem text={problem} />
         <p class="panel-actions">
           <button type="submit" class="button is-primary" disabled={isBusy}>
             {t(rule ? "common.save" : "rules.add-confirm")}

@@ -7,6 +7,7 @@ import { aboutOf, ACTIONS, isPlan, MOODS, whose } from "../store/rule_facts.ts";
 import { AddButton, Row } from "./tool_rows.tsx";
 import { useAttempt } from "./tools_pieces.tsx";
 import type { Tools } from "./tools.tsx";
+import { Problem } from "../ui/problem.tsx";
 
 export function RuleList({ tools, rules }: { tools: Tools; rules: readonly Rule[] }) {
   const { problem, isBusy, attempt } = useAttempt(tools);
@@ -28,7 +29,7 @@ export function RuleList({ tools, rules }: { tools: Tools; rules: readonly Rule[
           />
         ))}
       </ul>
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       <p class="panel-actions">
         <AddButton kind="new-rule" label={t("rules.add")} />
         {tools.instanceId && (

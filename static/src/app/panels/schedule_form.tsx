@@ -11,6 +11,7 @@ import { type ScheduleDraft, schedulesPlace } from "../store/schedules_place.ts"
 import { NextTimes } from "./schedule_view.tsx";
 import type { Schedules } from "./schedules.tsx";
 import { Item, useAttempt } from "./tools_pieces.tsx";
+import { Problem } from "../ui/problem.tsx";
 
 const PAUSE_MS = 300; // after the last key
 const DAYS = ["*", "1-5", "1", "2", "3", "4", "5", "6", "0"];
@@ -88,7 +89,7 @@ export function ScheduleForm({ schedules, schedule, close }: Props) {
         />
         <TimesFields id={id} times={draft.times} write={(change) => write({ times: { ...draft.times, ...change } })} />
         <Preview schedules={schedules} times={times && JSON.stringify(times)} />
-        <p class="is-error" role="alert">{problem}</p>
+        <Problem text={problem} />
         <p class="panel-actions">
           <button type="submit" class="button is-primary" disabled={isBusy || !times}>
             {t(schedule ? "schedules.save" : "schedules.add-confirm")}

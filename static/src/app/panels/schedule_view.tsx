@@ -9,6 +9,7 @@ import type { Schedule, ScheduleRun } from "../net/schedules_api.ts";
 import { madeBy, nameOf, runStanding, runTimes, standingOf, timesText } from "../store/schedule_facts.ts";
 import { schedulesPlace } from "../store/schedules_place.ts";
 import { useApp } from "../ui/context.ts";
+import { Problem } from "../ui/problem.tsx";
 import type { Schedules } from "./schedules.tsx";
 import { Item, useAttempt } from "./tools_pieces.tsx";
 
@@ -32,7 +33,7 @@ export function ScheduleView({ schedules, schedule, close }: Props) {
         ? <p class="block-text" dir="auto">{withoutTricks(schedule.prompt)}</p>
         : <p>{t("schedules.method", { method: schedule.method ?? "" })}</p>}
       <p class="muted">{madeBy(schedule)}</p>
-      {attempt.problem && <p class="is-error" role="alert">{attempt.problem}</p>}
+      <Problem text={attempt.problem} />
       <Verbs schedules={schedules} schedule={schedule} attempt={attempt} close={close} />
       <NextTimes next={schedule.next} />
       {schedule.skipped > 0 && <p class="muted">{t("schedules.skipped", { count: schedule.skipped })}</p>}

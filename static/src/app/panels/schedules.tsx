@@ -9,6 +9,7 @@ import { isOnItsWay, nameOf, nextText, standingOf, timesText } from "../store/sc
 import { schedulesPlace, type SchedulesView } from "../store/schedules_place.ts";
 import { useApp } from "../ui/context.ts";
 import { Icon } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Failure } from "./panel.tsx";
 import { type Reading, useReading } from "../ui/reading.ts";
 import type { PanelProps } from "./registry.ts";
@@ -50,7 +51,7 @@ function Begun({ conversation }: PanelProps) {
   }
   return (
     <>
-      {reading.error && <p class="is-error" role="alert">{reading.error}</p>}
+      <Problem text={reading.error} />
       <Shown schedules={{ api, reading }} list={reading.value} view={shown} last={last.current} />
     </>
   );

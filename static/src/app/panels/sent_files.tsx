@@ -9,6 +9,7 @@ import type { Conversation } from "../store/conversation.ts";
 import type { FileTree } from "../store/file_tree.ts";
 import { useApp } from "../ui/context.ts";
 import { Icon, IconButton } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { useReading } from "../ui/reading.ts";
 
 interface Props {
@@ -25,7 +26,7 @@ export function SentFiles({ conversation, api, tree, canWrite }: Props) {
   const [isWhole, setWhole] = useState(false);
   const [busy, setBusy] = useState("");
   const { value, error } = useReading(conversation, (signal) => api.sent(signal));
-  if (error) return <p class="is-error" role="alert">{error}</p>;
+  if (error) return <Problem text={error} />;
   if (!value?.length) return null;
   const copy = async (file: SentFile) => {
     setBusy(file.id);

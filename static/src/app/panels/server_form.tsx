@@ -6,6 +6,7 @@ import { t } from "../lib/i18n.ts";
 import type { Level } from "../net/tools_api.ts";
 import { toolsPlace } from "../store/tools_place.ts";
 import { Icon, IconButton } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { type Client, ClientFields } from "./server_client.tsx";
 import { Item, LevelChoice, Part, useAttempt, useDraft } from "./tools_pieces.tsx";
 import type { Tools } from "./tools.tsx";
@@ -82,7 +83,7 @@ export function ServerForm({ tools, close }: { tools: Tools; close: () => void }
         <Part title={t("servers.client")}>
           {() => <ClientFields client={client} set={setClient} redirect={REDIRECT} />}
         </Part>
-        <p class="is-error" role="alert">{problem}</p>
+        <Problem text={problem} />
         <p class="panel-actions">
           <button type="submit" class="button is-primary" disabled={isBusy}>{t("servers.add-confirm")}</button>
           <button type="button" class="button" onClick={close}>{t("common.cancel")}</button>

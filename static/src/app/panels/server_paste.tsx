@@ -7,6 +7,7 @@ import { withoutTricks } from "../lib/readable.ts";
 import type { Imported, Level, PastedServer, Variable } from "../net/tools_api.ts";
 import { Item, LevelChoice, useAttempt } from "./tools_pieces.tsx";
 import type { Tools } from "./tools.tsx";
+import { Problem } from "../ui/problem.tsx";
 
 const EXAMPLE = `{"mcpServers": {"docs": {"url": "https://…"}}}`;
 
@@ -102,7 +103,7 @@ function PasteForm({ instanceId, text, setText, level, setLevel, problem, isBusy
         onInput={(event) => setText(event.currentTarget.value)}
       />
       <LevelChoice form={id} instanceId={instanceId} level={level} choose={setLevel} />
-      <p class="is-error" role="alert">{problem}</p>
+      <Problem text={problem} />
       <p class="panel-actions">
         <button type="submit" class="button is-primary" disabled={isBusy}>{t("servers.paste-preview")}</button>
         <button type="button" class="button" onClick={close}>{t("common.cancel")}</button>
@@ -139,7 +140,7 @@ function FoundForm({ found, chosen, left, turn, values, setValues, problem, isBu
           set={(value) => setValues({ ...values, [variable.key]: value })}
         />
       ))}
-      <p class="is-error" role="alert">{problem}</p>
+      <Problem text={problem} />
       <p class="panel-actions">
         {chosen.length > 0 && (
           <button type="submit" class="button is-primary" disabled={isBusy}>

@@ -6,6 +6,7 @@ import type { Server } from "../net/tools_api.ts";
 import { isOnItsWay, otherwise, SCOPES, stateOf, toReview } from "../store/server_facts.ts";
 import { useApp } from "../ui/context.ts";
 import { Icon } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Value } from "../ui/value.tsx";
 import { ServerClient } from "./server_client.tsx";
 import { Item, Part, useAttempt } from "./tools_pieces.tsx";
@@ -33,7 +34,7 @@ export function ServerView({ tools, server, close }: Props) {
       <p class="muted">
         <bdi>{withoutTricks(server.url)}</bdi> · {t(SCOPES[server.scope])}
       </p>
-      {attempt.problem && <p class="is-error" role="alert">{attempt.problem}</p>}
+      <Problem text={attempt.problem} />
       <Review server={server} isBusy={attempt.isBusy} accept={() => change({ accept: server.fingerprint })} />
       <Verbs tools={tools} server={server} attempt={attempt} close={close} />
       {server.instructions && (

@@ -9,6 +9,7 @@ import { factsOf as extensionFacts, keyOf, stateOf as extensionState } from "../
 import { factsOf as serverFacts, isOnItsWay, stateOf as serverState } from "../store/server_facts.ts";
 import { toolsPlace, type ToolsView } from "../store/tools_place.ts";
 import { useApp } from "../ui/context.ts";
+import { Problem } from "../ui/problem.tsx";
 import { ExtensionForm } from "./extension_form.tsx";
 import { ExtensionView } from "./extension_view.tsx";
 import { Failure } from "./panel.tsx";
@@ -75,7 +76,7 @@ export function ToolsPanel({ conversation }: PanelProps) {
   }
   return (
     <>
-      {reading.error && <p class="is-error" role="alert">{reading.error}</p>}
+      <Problem text={reading.error} />
       <Shown tools={tools} lists={reading.value} view={shown} last={last.current} />
     </>
   );

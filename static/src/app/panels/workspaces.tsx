@@ -16,6 +16,7 @@ import { Fold } from "../ui/fold.tsx";
 import { Icon } from "../ui/icon.tsx";
 import type { Parts } from "../ui/parts_context.ts";
 import { MenuButton } from "../ui/popover.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Reader } from "../ui/reader.ts";
 import { Failure } from "./panel.tsx";
 import type { PanelProps } from "./registry.ts";
@@ -37,7 +38,7 @@ function Desk({ desk, conversation }: PanelProps & { desk: ThreadDesk }) {
   const isThread = threads.isThread(follow(conversation).instance);
   return (
     <div class="desk">
-      {error && <p class="is-error" role="alert">{error}</p>}
+      <Problem text={error} />
       <p class="muted">{t("threads.about")}</p>
       <ul class="desk-workspaces" aria-label={t("threads.workspaces")}>
         {workspaces.map((workspace) => (

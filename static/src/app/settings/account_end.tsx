@@ -6,6 +6,7 @@ import { t } from "../lib/i18n.ts";
 import { messageOf } from "../net/api.ts";
 import type { Account } from "../net/account_api.ts";
 import { useApp } from "../ui/context.ts";
+import { Problem } from "../ui/problem.tsx";
 import { Facts, isSure, useAccountApi, useFacts } from "./account_pieces.tsx";
 
 export function AccountEnd() {
@@ -90,7 +91,7 @@ function Form({ account, close }: { account: Account; close: () => void }) {
           />
         </>
       )}
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       <p class="panel-actions">
         <button type="submit" class="button is-danger" disabled={isBusy}>{t("account.end-confirm")}</button>
         <button type="button" class="button" onClick={close}>{t("common.cancel")}</button>

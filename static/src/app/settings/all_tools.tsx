@@ -9,6 +9,7 @@ import type { Reading } from "../ui/reading.ts";
 import { isOnItsWay, stateOf } from "../store/server_facts.ts";
 import { useApp } from "../ui/context.ts";
 import { FollowLink } from "../ui/follow_link.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { AccountRow, Facts, isSure, useAccountApi, useFacts, useVerb } from "./account_pieces.tsx";
 
 const LOOK_MS = 1_000;
@@ -130,7 +131,7 @@ function ServerRow({ placed, reading }: { placed: PlacedServer; reading: Reading
       </p>
       <Place id={instance_id} title={title} ofSite={server.scope === "site"} />
       {server.error && <p class="is-error" dir="auto">{withoutTricks(server.error)}</p>}
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
     </AccountRow>
   );
 }
@@ -190,7 +191,7 @@ function ExtensionRow({ extension, reading }: { extension: PlacedExtension; read
       {extension.description && <p dir="auto">{withoutTricks(extension.description)}</p>}
       <p class="muted">{t(state)}</p>
       <Place id={instance_id} title={title} />
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
     </AccountRow>
   );
 }

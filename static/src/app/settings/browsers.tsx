@@ -3,6 +3,7 @@
 import { t } from "../lib/i18n.ts";
 import type { Browser } from "../net/account_api.ts";
 import { useApp } from "../ui/context.ts";
+import { Problem } from "../ui/problem.tsx";
 import { AccountRow, agoText, Facts, isSure, useAccountApi, useFacts, useVerb } from "./account_pieces.tsx";
 
 const PHONES = new Set(["iPhone", "iPad", "Android"]);
@@ -38,7 +39,7 @@ export function BrowsersSection() {
                   />
                 ))}
               </ul>
-              {problem && <p class="is-error" role="alert">{problem}</p>}
+              <Problem text={problem} />
               {items.some((each) => !each.is_current) && (
                 <p class="panel-actions">
                   <button type="button" class="button" disabled={isBusy} onClick={() => void endOthers()}>

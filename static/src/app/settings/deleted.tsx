@@ -7,6 +7,7 @@ import { follow } from "../lib/store.ts";
 import { messageOf, type Schemas } from "../net/api.ts";
 import { titleOf } from "../store/instances.ts";
 import { useApp } from "../ui/context.ts";
+import { Problem } from "../ui/problem.tsx";
 
 type Deleted = Schemas["DeletedOut"];
 
@@ -45,7 +46,7 @@ export function DeletedSection() {
   return (
     <>
       <p class="muted">{t("deleted.about")}</p>
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       {items?.length === 0 && <p>{t("deleted.none")}</p>}
       {items !== null && items.length > 0 && (
         <ul class="share-list" aria-label={t("deleted.list")}>

@@ -7,6 +7,7 @@ import { messageOf } from "../net/api.ts";
 import type { AccountApi, Provider } from "../net/account_api.ts";
 import type { Reading } from "../ui/reading.ts";
 import { useApp } from "../ui/context.ts";
+import { Problem } from "../ui/problem.tsx";
 import { AccountRow, agoText, Facts, isSure, useAccountApi, useFacts, useVerb } from "./account_pieces.tsx";
 
 const OUTCOMES = {
@@ -87,7 +88,7 @@ function Row({ provider, reading }: { provider: Provider; reading: Reading<Provi
         {key?.outcome && key.tried_at &&
           t(OUTCOMES[key.outcome as keyof typeof OUTCOMES], { ago: agoText(key.tried_at) })}
       </p>
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       {isOpen && <KeyForm api={api} name={name} reading={reading} close={() => setOpen(false)} />}
     </AccountRow>
   );
@@ -142,7 +143,7 @@ function KeyForm({ api, name, reading, close }: FormProps) {
         value={key}
         onInput={(event) => setKey(event.currentTarget.value)}
       />
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       <p class="panel-actions">
         <button type="submit" class="button is-primary" disabled={isBusy}>{t("account.key-store")}</button>
         <button type="button" class="button" onClick={close}>{t("common.cancel")}</button>

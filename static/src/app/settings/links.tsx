@@ -5,6 +5,7 @@ import { t } from "../lib/i18n.ts";
 import { messageOf } from "../net/api.ts";
 import { type ShareLink, SharesApi } from "../net/shares_api.ts";
 import { useApp } from "../ui/context.ts";
+import { Problem } from "../ui/problem.tsx";
 import { ShareList } from "../ui/share_list.tsx";
 
 export function LinksSection() {
@@ -29,7 +30,7 @@ export function LinksSection() {
     });
   return (
     <>
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       {links && (
         <>
           <p class="muted">{t(links.length ? "sharing.links-about" : "sharing.links-none")}</p>

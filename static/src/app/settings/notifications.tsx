@@ -11,6 +11,7 @@ import { Failure } from "../panels/panel.tsx";
 import type { Reading } from "../ui/reading.ts";
 import { useApp } from "../ui/context.ts";
 import { Icon } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { SavingState, useSaving } from "./field.tsx";
 import { useSection } from "./reading.ts";
 
@@ -98,7 +99,7 @@ function Devices({ calls, reading, value }: Props) {
           {t(here ? "notifications.turn-off" : "notifications.turn-on")}
         </button>
       </p>
-      <p class="is-error" role="alert">{problem}</p>
+      <Problem text={problem} />
       {value.devices.length === 0 && <p class="muted">{t("notifications.no-devices")}</p>}
       <ul class="settings-rows">
         {value.devices.map((device) => (

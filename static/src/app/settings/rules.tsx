@@ -12,6 +12,7 @@ import type { Reading } from "../ui/reading.ts";
 import { inWords } from "../store/rule_facts.ts";
 import { useApp } from "../ui/context.ts";
 import { FollowLink } from "../ui/follow_link.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { useReturnFocus } from "../ui/return_focus.ts";
 import { useSection } from "./reading.ts";
 
@@ -69,7 +70,7 @@ function RuleRow({ rule, api, reading }: { rule: Rule; api: ToolsApi; reading: R
           {rule.created_at && ` · ${t("rules.since", { when: fullTime(rule.created_at) })}`}
           {rule.expires_at && ` · ${t("rules.until", { when: fullTime(rule.expires_at) })}`}
         </p>
-        {problem && <p class="is-error" role="alert">{problem}</p>}
+        <Problem text={problem} />
       </div>
       <button
         type="button"

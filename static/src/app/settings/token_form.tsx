@@ -4,6 +4,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
 import { messageOf } from "../net/api.ts";
 import type { AccountApi, NewToken, Token } from "../net/account_api.ts";
+import { Problem } from "../ui/problem.tsx";
 import type { Reading } from "../ui/reading.ts";
 
 const PERIODS = [7, 30, 90, 365];
@@ -81,7 +82,7 @@ export function TokenForm({ api, reading, close, done }: Props) {
       </select>
       <KindChoice form={id} kind={kind} choose={setKind} />
       {kind === "executor" && <ExecutorName id={`${id}-executor`} name={executor} set={setExecutor} />}
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       <p class="panel-actions">
         <button type="submit" class="button is-primary" disabled={isBusy}>{t("account.token-make")}</button>
         <button type="button" class="button" onClick={close}>{t("common.cancel")}</button>

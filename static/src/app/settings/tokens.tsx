@@ -9,6 +9,7 @@ import type { NewToken, Program, Token } from "../net/account_api.ts";
 import type { Reading } from "../ui/reading.ts";
 import { useApp } from "../ui/context.ts";
 import { Icon } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { AccountRow, agoText, Facts, isSure, useAccountApi, useFacts, useVerb } from "./account_pieces.tsx";
 import { TokenForm } from "./token_form.tsx";
 
@@ -120,7 +121,7 @@ function TokenRow({ token, reading }: { token: Token; reading: Reading<Token[]> 
     >
       <p class="muted">{facts.join(" · ")}</p>
       {token.scopes.length > 0 && <p class="muted">{token.scopes.map(scopeText).join(" ")}</p>}
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
     </AccountRow>
   );
 }
@@ -193,7 +194,7 @@ function ProgramRow({ program, reading }: { program: Program; reading: Reading<P
         {program.scopes.map((scope) => <li key={scope}>{t(ABILITIES[scope as keyof typeof ABILITIES])}</li>)}
       </ul>
       <p class="muted">{facts.join(" · ")}</p>
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
     </AccountRow>
   );
 }

@@ -6,6 +6,7 @@ import { t } from "../lib/i18n.ts";
 import type { DataExport } from "../net/account_api.ts";
 import { useApp } from "../ui/context.ts";
 import { Icon } from "../ui/icon.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Facts, isSure, useAccountApi, useFacts, useVerb } from "./account_pieces.tsx";
 import { AccountEnd } from "./account_end.tsx";
 
@@ -48,7 +49,7 @@ function Export() {
           </>
         )}
       </Facts>
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
     </section>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { t } from "../lib/i18n.ts";
+import { Problem } from "./problem.tsx";
 
 interface Props {
   label: string;
@@ -58,7 +59,7 @@ export function Editor({ label, text, save, done, nameLabel }: Props) {
       )}
       <label for={id} class="field-label">{label}</label>
       <textarea id={id} ref={field} class="field" rows={rows} dir="auto" defaultValue={text} />
-      <p class="is-error" role="alert">{problem}</p>
+      <Problem text={problem} />
       <p class="panel-actions">
         <button type="submit" class="button is-primary" disabled={isSaving}>{t("common.save")}</button>
         <button type="button" class="button" onClick={done}>{t("common.cancel")}</button>

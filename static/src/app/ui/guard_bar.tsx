@@ -9,6 +9,7 @@ import { isOwn } from "../store/instances.ts";
 import { Guards, type GuardText, isPath, placesOf } from "../store/guards.ts";
 import { useApp } from "./context.ts";
 import { FollowLink } from "./follow_link.tsx";
+import { Problem } from "./problem.tsx";
 import { Text } from "./text.tsx";
 
 const KINDS: Record<GuardText["origin"], MessageKey> = {
@@ -68,7 +69,7 @@ export function GuardBar({ version }: { version: string }) {
         {state.relaxed && <p class="muted">{t("guard.relaxed", { reason: state.relaxed.reason })}</p>}
         {isInside && buttons}
       </details>
-      {error && <p class="is-error" role="alert">{error}</p>}
+      <Problem text={error} />
       {!isInside && buttons}
     </section>
   );

@@ -5,6 +5,7 @@ import { t } from "../lib/i18n.ts";
 import { messageOf } from "../net/api.ts";
 import { ToolsApi } from "../net/tools_api.ts";
 import { useApp } from "./context.ts";
+import { Problem } from "./problem.tsx";
 
 export function PlanBar({ instanceId, isReadOnly }: { instanceId: string; isReadOnly: boolean }) {
   const { api, composer } = useApp();
@@ -25,7 +26,7 @@ export function PlanBar({ instanceId, isReadOnly }: { instanceId: string; isRead
       <div role="status">
         <p>{t("rules.plan-about")}</p>
       </div>
-      {problem && <p class="is-error" role="alert">{problem}</p>}
+      <Problem text={problem} />
       {!isReadOnly && (
         <p class="guard-buttons">
           <button type="button" class="button" disabled={isBusy} onClick={leave}>{t("rules.plan-end")}</button>

@@ -16,9 +16,11 @@ from ninja.files import UploadedFile
 
 from chat.access.auth import open_attachment, open_instance, open_turn
 from chat.errors import InputInvalid
+from chat.files.own_files import origin_of_copy, origin_of_upload
 from chat.files.sent import copy_to_workspace
 from chat.files.serving import ServedFile
 from chat.http.api.authentication import AsyncSessionAuth, AsyncTokenAuth, caller_of
+from chat.http.api.by_hand import is_by_hand, origin_of_edit
 from chat.http.api.error_responses import declares
 from chat.http.api.file_response import begun, workspace_response
 from chat.http.api.schemas.workspace import (
@@ -184,8 +186,9 @@ async def workspace_write(
     viewed = await _writable(request, instance_id)
     known = await viewed.workspace.file_exists(path)
     expected = if_match.strip().removeprefix("W/").strip('"') if if_match else "" if if_none_match == "*" else None
-    with written_as(Origin.FILE):
-        entry = await viewed.workspace.write_stream(path, pieces_of(request), expected_version=expected)
+    origin, body = await origin_of_upload(pieces_of(request), path, is_by_hand=await is_by_hand(request, instance_id))
+    with written_as(origin):
+        entry = await viewed.workspace.write_stream(path, body, expected_version=expected)
     return Status(200 if known else 201, entry_out(entry))
 
 
@@ -252,7 +255,7 @@ async def workspace_write_text(request: HttpRequest, instance_id: str, path: At,
     """
     viewed = await _writable(request, instance_id)
     encoding = named(data.encoding) if data.encoding else None
-    with written_as(Origin.FILE):
+    with written_as(await origin_of_edit(request, instance_id, viewed.workspace, path)):
         try:
             entry = await replace_text(
                 viewed.workspace, path, data.text, expected_version=data.version, encoding=encoding
@@ -331,8 +334,9 @@ async def workspace_copy(request: HttpRequest, instance_id: str, data: MoveIn) -
 async def workspace_attach(request: HttpRequest, instance_id: str, data: AttachmentIn) -> object:
     """Copy a file of a message into the workspace, under its name or with a number where that is taken."""
     viewed = await _writable(request, instance_id)
-    row = await db(open_attachment, caller_of(request).user, data.file_id, needs=Role.READER)
-    with written_as(Origin.FILE):
+    user = caller_of(request).user
+    row = await db(open_attachment, user, data.file_id, needs=Role.READER)
+    with written_as(origin_of_copy(row, user.pk, is_by_hand=await is_by_hand(request, instance_id))):
         return Status(201, entry_out(await copy_to_workspace(row, viewed.workspace, data.directory)))
 
 

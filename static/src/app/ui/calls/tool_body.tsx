@@ -25,6 +25,7 @@ import { useApp } from "../context.ts";
 import { Files } from "../files.tsx";
 import { Lines } from "../lines.tsx";
 import type { Parts } from "../parts_context.ts";
+import { Problem } from "../problem.tsx";
 import { Value } from "../value.tsx";
 import { JobCard } from "./job_card.tsx";
 import { PlainResult, Section } from "./pieces.tsx";
@@ -152,7 +153,7 @@ function Whole({ whole: { url, bytes, lines } }: { whole: WholeOutput }) {
           <button type="button" class="quiet" onClick={show}>{t("calls.show-whole")}</button>
         )} {url && <a href={url} download="">{t("calls.save-whole")}</a>}
       </p>
-      <p class="is-error" role="alert">{problem}</p>
+      <Problem text={problem} />
       {text !== null && <Lines text={terminalText(text)} label={t("calls.whole")} class="is-wrapped" />}
     </div>
   );
