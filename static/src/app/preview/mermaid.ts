@@ -18,6 +18,7 @@ stage(async (text) => {
     securityLevel: "strict",
     theme: isDark ? "dark" : "neutral",
     fontFamily: "system-ui, sans-serif",
+    themeCSS: ".node * { filter: none !important; }", // on dark its shadows are a glow
     suppressErrorRendering: true,
   });
   const { svg } = await library.render(`diagram-${++drawn}`, text);

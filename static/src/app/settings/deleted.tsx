@@ -45,7 +45,7 @@ export function DeletedSection() {
   };
   return (
     <>
-      <p class="muted">{t("deleted.about")}</p>
+      <p class="settings-intro">{t("deleted.about")}</p>
       <Problem text={problem} />
       {items?.length === 0 && <p>{t("deleted.none")}</p>}
       {items !== null && items.length > 0 && (

@@ -58,6 +58,7 @@ export class Place extends Store {
   /** First show: what the server has embedded, no request. */
   start(): void {
     const { boot, router, threads } = this.#app;
+    HAS_DRAWER.addEventListener("change", () => this.#fitSidebar());
     const route = router.read(new URL(location.href));
     const wantsList = boot.page === "list" && !WIDE.matches;
     if (boot.instance) {
@@ -184,6 +185,12 @@ export class Place extends Store {
   setFinding(isFinding: boolean): void {
     this.isFinding = isFinding;
     if (!isFinding) this.#app.find.clear();
+    this.changed();
+  }
+
+  /** The page has become so wide or narrow that the list is a drawer, or is none any more: it does not cover what is read. */
+  #fitSidebar(): void {
+    this.isSidebarHidden = HAS_DRAWER.matches ? this.view !== "list" : recall("sidebar-hidden") === true;
     this.changed();
   }
 

@@ -107,9 +107,11 @@ export function grouped(blocks: readonly Schemas["BlockOut"][], memory: readonly
   ];
 }
 
+const OWN_LABEL = "memory";
+
 /** A place to begin, where nothing is remembered of the person. `isElsewhere`: the shown agent does not read it. */
 export const emptyMemory = (isElsewhere: boolean): Block => ({
-  ...asBlock({ label: "memory", content: "", entry_count: 0 } as MemoryItem),
+  ...asBlock({ label: OWN_LABEL, content: "", entry_count: 0 } as MemoryItem),
   isElsewhere,
   isNew: true,
 });
@@ -117,8 +119,9 @@ export const emptyMemory = (isElsewhere: boolean): Block => ({
 /** What is remembered, without a conversation: nothing is said of which agent reads it. */
 export const ownBlock = (item: MemoryItem): Block => ({ ...asBlock(item), isElsewhere: false });
 
-/** A label as people read it: "about_me" is "About me". */
+/** A label as people read it: "about_me" is "About me"; the one that each person has is named in their language. */
 export function nameOf(label: string): string {
+  if (label === OWN_LABEL) return t("memory.own-label");
   const words = label.replace(/[_-]+/g, " ").trim();
   return words ? words[0].toLocaleUpperCase() + words.slice(1) : label;
 }

@@ -29,6 +29,7 @@ export function conversationEntries(app: App, item: Instance, find?: () => void)
   }
   if (find) entries.push(...openEntries(app, item, find));
   if (item.sessionId && !item.parentId && !item.isTemporary) {
+    if (find) entries.push({ icon: "people", label: t("conversation.share"), run: () => app.share() });
     entries.push({ icon: "globe", label: t("conversation.share-link"), run: () => void shareLinks(app, item) });
   }
   entries.push(...exportEntries(app, item));

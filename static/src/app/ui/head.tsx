@@ -116,7 +116,7 @@ export function Head() {
   );
 }
 
-/** Who is in the conversation, and for its owner who else may be. */
+/** Who is in the conversation, and for its owner who else may be. On a phone the menu has it until there are others. */
 function ShareButton() {
   const app = useApp();
   const { items } = follow(app.people);
@@ -125,7 +125,7 @@ function ShareButton() {
     <button
       id="share"
       type="button"
-      class="icon-button"
+      class={`icon-button ${items.length > 1 ? "" : "only-wide"}`}
       aria-label={label}
       title={label}
       onClick={() => app.share()}
