@@ -6,12 +6,16 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import check
-from tests.browser.chat_page import ChatPage
+from tests.browser.chat_page import ChatPage, id_of
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.live_product import LiveProduct
 from tests.browser.parts import call, message
 
 OpenTab = Callable[..., ChatPage]
+SECTIONS = [
+    *("you", "instructions", "memory", "prompts", "rules", "keys", "tools"),
+    *("notifications", "tokens", "sessions", "links", "deleted", "usage", "data"),
+]
 RICH = (
     "Show me everything\nreason 10 words\n"
     'call tool current_time {"time_zone": "UTC"}\n'
@@ -84,6 +88,28 @@ def test_list(open_tab: OpenTab, scheme: str) -> None:
     check(phone.page)
     phone.page.get_by_role("menuitem", name="Rename").click()
     check(phone.page)
+
+
+@pytest.mark.parametrize(("shape", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desktop", "phone"])
+def test_places_around_a_conversation(open_tab: OpenTab, shape: dict[str, object], scheme: str) -> None:
+    tab = open_tab(shape=shape, color_scheme=scheme)
+    tab.ask("Alpha\nsay: a.")
+    key = id_of(tab)
+    for panel in ("context", "files", "memory", "overview", "schedules", "background", "tools"):
+        tab.open(f"/c/{key}?panel={panel}")
+        check(tab.page)
+    for section in SECTIONS:
+        tab.open(f"/settings/{section}")
+        check(tab.page)
+    tab.open("/work")
+    check(tab.page)
+    for entry in ("List the questions", "Branches", "Share with people", "Share…", "Move to project…", "Rename"):
+        tab.open(f"/c/{key}")
+        tab.page.locator("#conversation-more").click()
+        tab.page.get_by_role("menuitem", name=entry, exact=True).click()
+        expect(tab.page.get_by_role("dialog")).to_be_visible()
+        tab.settle()
+        check(tab.page)
 
 
 @pytest.mark.smoke("light")

@@ -127,6 +127,8 @@ def test_a_language_is_chosen_at_sign_in_and_spoken_by_the_page(
     expect(tab.page.locator("html")).to_have_attribute("dir", direction)
     expect(tab.page.locator("textarea")).to_have_attribute("placeholder", words["write"])
     expect(tab.page.locator(".sidebar")).to_contain_text(words["list"])
+    edge = "title => getComputedStyle(title).textAlign"  # of a title that is read from left to right
+    assert tab.page.locator(".row-title").first.evaluate(edge) == {"ltr": "left", "rtl": "right"}[direction]
     picture(tab, f"{code}-new")
     check(tab.page)
     field, key_name = (tab.page.locator(name).bounding_box() for name in (".search", ".search kbd"))

@@ -338,6 +338,10 @@ def test_tablet_lays_the_list_over_the_conversation(tab: ChatPage) -> None:
     page = tab.page
     tab.ask("Alpha\nsay: a.")
     page.set_viewport_size({"width": 768, "height": 1024})
+    expect(page.locator(".sidebar")).to_be_hidden()  # a window that becomes narrower goes on showing what is read
+    page.set_viewport_size({"width": 1280, "height": 860})
+    expect(page.locator(".sidebar")).to_be_visible()
+    page.set_viewport_size({"width": 768, "height": 1024})
     page.reload()
     expect(page.locator(".sidebar")).to_be_hidden()
     page.get_by_role("button", name="Show conversations").click()

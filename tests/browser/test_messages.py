@@ -76,6 +76,12 @@ def test_actions_are_named_and_a_menu_on_a_phone(tab: ChatPage, open_tab: OpenTa
         ]
     )
     check(phone.page)
+    phone.page.keyboard.press("Escape")
+    expect(phone.page.locator("#share")).to_be_hidden()  # there is room for the title instead
+    phone.page.get_by_role("button", name="More for this conversation").click()
+    expect(items.filter(has_text="Share with people")).to_be_visible()
+    phone.page.keyboard.press("Escape")
+    message.get_by_role("button", name="More for this message").click()
     items.filter(has_text="Copy a link").click()
     phone.until(lambda: "at=m1" in phone.page.evaluate("navigator.clipboard.readText()"))
     phone.page.goto(phone.page.evaluate("navigator.clipboard.readText()"))
