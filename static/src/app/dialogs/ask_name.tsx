@@ -20,19 +20,19 @@ export function AskName({ title, label, confirm, value, longest = LONGEST, close
       onSubmit={submit}
       close={close}
     >
-      <p>
+      <label>
+        <span class="field-label">{label}</span>
         <input
           ref={input}
           type="text"
           name="title"
           maxLength={longest}
           required
-          aria-label={label}
           autocomplete="off"
           dir="auto"
           defaultValue={value}
         />
-      </p>
+      </label>
     </Dialog>
   );
 }

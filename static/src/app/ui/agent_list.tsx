@@ -68,7 +68,9 @@ export function AgentList({ agents, current, choose }: Props) {
             >
               <AgentMark agent={agent} />
               <span class="picker-text">
-                <span class="picker-title" dir="auto">{agent.title}</span>
+                <span class="picker-title">
+                  <span dir="auto">{agent.title}</span>
+                </span>
                 {agent.description && <span class="picker-about" dir="auto">{agent.description}</span>}
               </span>
               {agent.name === current && <Icon name="check" />}
