@@ -81,7 +81,7 @@ function openEntries(app: App, { id }: Instance, find: () => void): MenuEntry[] 
 function exportEntries(app: App, item: Instance): MenuEntry[] {
   if (!item.sessionId) return [];
   const run = () => void exportConversations(app, item.sessionId!, item.title || t("conversation.new"));
-  return [{ icon: "save", label: t("list.export"), run, isApart: true }];
+  return [{ icon: "save", label: t("list.export"), run }];
 }
 
 /** Ask for a format, and save a history in it; "" saves all conversations. */

@@ -14,21 +14,23 @@ export function SelectionBar() {
   return (
     <div id="selection-bar" class="selection-bar" role="toolbar" aria-label={t("selection.verbs")}>
       <p role="status">{t("selection.count", { count })}</p>
-      <IconButton
-        icon="box"
-        label={t(isArchive ? "selection.restore-selected" : "selection.archive-selected")}
-        onClick={() => void selection.archive(!isArchive)}
-      />
-      {!isArchive && (
+      <div class="selection-verbs">
         <IconButton
-          icon="folder"
-          label={t("selection.move-selected")}
-          onClick={() => void moveSelected(app)}
+          icon="box"
+          label={t(isArchive ? "selection.restore-selected" : "selection.archive-selected")}
+          onClick={() => void selection.archive(!isArchive)}
         />
-      )}
-      <IconButton icon="save" label={t("selection.export-selected")} onClick={() => void selection.save()} />
-      <IconButton icon="bin" label={t("selection.delete-selected")} onClick={() => void selection.remove()} />
-      <IconButton icon="close" label={t("selection.select-none")} onClick={() => selection.clear()} />
+        {!isArchive && (
+          <IconButton
+            icon="folder"
+            label={t("selection.move-selected")}
+            onClick={() => void moveSelected(app)}
+          />
+        )}
+        <IconButton icon="save" label={t("selection.export-selected")} onClick={() => void selection.save()} />
+        <IconButton icon="bin" label={t("selection.delete-selected")} onClick={() => void selection.remove()} />
+        <IconButton icon="close" label={t("selection.select-none")} onClick={() => selection.clear()} />
+      </div>
     </div>
   );
 }
