@@ -60,6 +60,17 @@ Deno.test("messages, what waits on the server, and what is on its way, in that o
   same(messagesOf(rows).at(-1)?.error, "Too long.");
 });
 
+Deno.test("what stands behind a message that a limit keeps back waits for that message, not for the line", () => {
+  const limit = { text: "2 within a minute.", endsAt: 0, passes: true } as OutboxEntry["limit"];
+  const held = { ...entry("b", "waiting"), limit };
+  same(toldOf(list({ entries: [entry("a", "waiting"), held, entry("c", "waiting"), entry("d", "refused", "No.")] })), [
+    "a waiting",
+    "b waiting",
+    "c after",
+    "d refused",
+  ]);
+});
+
 Deno.test("a message waits behind the answer that runs, not behind its own", () => {
   const running = { turnId: "t1", message: answer("x") };
   const queued = [{ ...user("a"), turn: turn({ id: "t1" }) }, { ...user("b"), turn: turn({ id: "t2" }) }, user("c")];

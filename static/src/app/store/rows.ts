@@ -6,9 +6,10 @@ import type { Compaction, Limit, Message, OutboxEntry } from "./types.ts";
 
 /**
  * How a message that has no place yet is on its way: "behind" and "queued" wait on the server, behind the answer that runs or
- * not; "accepted" was taken by it; "sending", "waiting" and "refused" are in this browser. Empty: it has its place.
+ * not; "accepted" was taken by it; "sending", "waiting" and "refused" are in this browser, and so is "after", which waits for the
+ * message above it and not for the line. Empty: it has its place.
  */
-export type Pending = "" | "behind" | "queued" | "accepted" | "sending" | "waiting" | "refused";
+export type Pending = "" | "behind" | "queued" | "accepted" | "sending" | "waiting" | "after" | "refused";
 
 export interface MessageRow {
   kind: "message";
@@ -60,7 +61,8 @@ export function rowsOf(shown: Shown): Row[] {
     rows.push({ kind: "message", message, pending, error, limit, isFirst: true, isContinued: false, earlier: NONE });
   };
   const onTheirWay = shown.isElsewhere ? [] : shown.entries.filter((entry) => entry.shown);
-  const putEntry = (entry: OutboxEntry) => put(entry.shown!, entry.state, entry.error, entry.limit);
+  const putEntry = (entry: OutboxEntry) =>
+    put(entry.shown!, waitsForAnother(entry, onTheirWay) ? "after" : entry.state, entry.error, entry.limit);
   const lines = linesOf(shown.messages, shown.compactions);
   for (const message of shown.messages) {
     // An answer may come before the page was read again: what it answers stands above it all the same.
@@ -73,6 +75,12 @@ export function rowsOf(shown: Shown): Row[] {
   onTheirWay.forEach(putEntry);
   joinAnswers(rows);
   return rows;
+}
+
+/** Nothing keeps it back but a message above it, which the server does not take yet. */
+function waitsForAnother(entry: OutboxEntry, all: readonly OutboxEntry[]): boolean {
+  const isHeld = ({ state, limit, error }: OutboxEntry) => state === "waiting" && (limit !== null || error !== "");
+  return entry.state === "waiting" && !isHeld(entry) && all.slice(0, all.indexOf(entry)).some(isHeld);
 }
 
 function queuedAs(message: Message, running: Shown["running"]): Pending {

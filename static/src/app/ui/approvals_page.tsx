@@ -84,7 +84,7 @@ function DecidedList({ app, decided }: { app: App; decided: readonly Decided[] }
             <div>
               <p>{t(outcomeOf(decision))}</p>
               <p class="muted" dir="auto">{withoutTricks(item.sentence || item.tool_title || item.tool)}</p>
-              {decision.reason && <p class="muted" dir="auto">“{decision.reason}”</p>}
+              {decision.reason && <p class="muted" dir="auto">{t("approvals.quoted", { words: decision.reason })}</p>}
             </div>
             <FollowLink
               href={app.router.address({ page: "conversation", id: item.instance_id, place: null })}

@@ -80,7 +80,9 @@ function Offered({ title, offers }: { title: string; offers: readonly Offer[] })
   return offers.map(({ pattern }, at) => (
     <>
       {at > 0 && ", "}
-      {pattern === "*" ? <bdi>“{withoutTricks(title)}”</bdi> : <code dir="ltr">{withoutTricks(pattern)}</code>}
+      {pattern === "*"
+        ? <bdi>{t("approvals.quoted", { words: withoutTricks(title) })}</bdi>
+        : <code dir="ltr">{withoutTricks(pattern)}</code>}
     </>
   ));
 }

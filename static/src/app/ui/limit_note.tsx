@@ -16,7 +16,7 @@ export function LimitNote({ limit, isMessage = false }: { limit: Limit; isMessag
   const app = useApp();
   return (
     <p class="limit-note" data-limit={limit.passes ? "passes" : "stays"}>
-      <span>{limit.text}</span> {limit.passes
+      <bdi>{limit.text}</bdi> {limit.passes
         ? <Countdown endsAt={limit.endsAt} isMessage={isMessage} />
         : isMessage && <span>{t("limits.message-waits")}</span>}{" "}
       <FollowLink href={app.router.address(USAGE)} go={() => app.place.showSettings(USAGE.section)}>

@@ -25,6 +25,7 @@ const PENDING = {
   accepted: "message.sent",
   sending: "message.sending",
   waiting: "message.will-be-sent",
+  after: "message.sent-after",
 } as const;
 
 interface PendingProps {
@@ -47,10 +48,16 @@ export function PendingFoot({ context: { app }, message, pending, error, limit }
             : t(message.turn?.delivery === "steer" ? "message.steers" : PENDING[pending as keyof typeof PENDING])}
         </span>
       )}
-      {(pending === "refused" || pending === "waiting") && (
+      {(pending === "refused" || pending === "waiting" || pending === "after") && (
         <>
-          {!limit?.passes && (
-            <button type="button" class="quiet" onClick={() => sending.resend(message)}>{t("common.try-again")}</button>
+          {!limit?.passes && pending !== "after" && (
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => sending.resend(message)}
+            >
+              {t("common.try-again")}
+            </button>
           )}
           <button type="button" class="quiet" onClick={() => sending.takeBack(message)}>
             {t("message.take-back")}
