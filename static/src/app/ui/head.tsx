@@ -103,7 +103,7 @@ export function Head() {
           entries={() => conversationEntries(app, app.conversation.instance, () => app.place.setFinding(true))}
         />
       )}
-      <NewLink />
+      {isStored && <NewLink />}
       <IconButton
         id="panel-toggle"
         icon="panel"
