@@ -46,7 +46,7 @@ def through_pipe(product: Product, lines: str, *words: str) -> "subprocess.Compl
 def test_an_answer_streams_onto_the_terminal(shared_product: Product, sit_at_terminal: Callable[..., Terminal]) -> None:
     terminal = sit_at_terminal(shared_product, "--name", "streams")
     terminal.keys("stream 60 words at 20/s\r")
-    first = terminal.wait_for(r"(\w+ ){5}")
+    first = terminal.wait_for(r"at 20/s\n(\w+ ){5}")
     whole = terminal.wait_for(r"\n> .*\n> ")
     answer = whole.split("at 20/s\n")[1].split("\n> ")[0]
     assert len(answer.split()) == 60
@@ -74,7 +74,7 @@ def test_ctrl_c_stops_the_answer_and_the_next_one_leaves(
 ) -> None:
     terminal = sit_at_terminal(shared_product, "--name", "stops")
     terminal.keys("stream 1000 words at 20/s\r")
-    terminal.wait_for(r"(\w+ ){5}")
+    terminal.wait_for(r"at 20/s\n(\w+ ){5}")
     terminal.keys("\x03")
     screen = terminal.wait_for(r"\(stopped\)\n> ", seconds=10)
     assert len(screen.split()) < 500
@@ -143,7 +143,7 @@ def test_ctrl_c_stops_an_answer_given_inline(
 ) -> None:
     terminal = sit_at_terminal(make_product(webs=0, workers=0), "--inline")
     terminal.keys("stream 1000 words at 20/s\r")
-    terminal.wait_for(r"(\w+ ){5}")
+    terminal.wait_for(r"at 20/s\n(\w+ ){5}")
     terminal.keys("\x03")
     terminal.wait_for(r"\(stopped\)\n> ", seconds=10)
     terminal.keys("\x04")
