@@ -41,9 +41,9 @@ def keeps_sessions(agent: str) -> bool:
     return found is not None and issubclass(found, Think) and found.keeps_sessions
 
 
-def stored_sessions(instance: AgentInstance, *, is_archived: bool | None = None) -> list[StoredSession]:
+def stored_sessions(instance: AgentInstance) -> list[StoredSession]:
     """Histories of an instance: pinned ones first, then the most recently changed. One query."""
-    found = sessions.session_list(scope=instance.pk, is_archived=is_archived, limit=MAX_LISTED)
+    found = sessions.session_list(scope=instance.pk, is_archived=None, limit=MAX_LISTED)
     return [to_stored(info, instance.session_id) for info in found]
 
 

@@ -49,9 +49,9 @@ async def read(stream: str, offset: int = 0, *, log: StreamLog | None = None) ->
             return found
 
 
-async def find_end(stream: str, *, log: StreamLog | None = None) -> tuple[int, str | None]:
+async def find_end(stream: str) -> tuple[int, str | None]:
     """Return the offset after the last record, as it stands now, and the epoch; 0 and `None` of an unknown stream."""
-    page = await _page(log or get_log(), stream, _BEYOND, is_thorough=True)
+    page = await _page(get_log(), stream, _BEYOND, is_thorough=True)
     return page.end, page.epoch
 
 

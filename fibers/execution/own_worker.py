@@ -20,10 +20,11 @@ from fibers.registry import served_names
 from thinkproject.kernel.aio import db
 
 SWEEP_SECONDS = 2.0
+LOOK_SECONDS = 0.05
 
 
 @asynccontextmanager
-async def working_for(owner_id: int | None, *, look_seconds: float = 0.05) -> AsyncIterator[None]:
+async def working_for(owner_id: int | None) -> AsyncIterator[None]:
     """Run the owner's fibers on this loop until the end of the block; what still runs then is handed back."""
     swept_at = -SWEEP_SECONDS
 
@@ -34,7 +35,7 @@ async def working_for(owner_id: int | None, *, look_seconds: float = 0.05) -> As
             recovery.sweep(prune=False)
         return first_claimable(Fiber.objects.filter(owner_id=owner_id))
 
-    async with running(look, look_seconds):
+    async with running(look, LOOK_SECONDS):
         yield
 
 

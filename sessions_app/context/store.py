@@ -36,6 +36,7 @@ from thinkproject.kernel.statements import Columns, Statement
 
 MAX_BLOCKS: Final = 200  # of one session, and of one user
 MAX_ENTRIES: Final = 10_000
+MAX_HEADS: Final = 1_000  # of the entries that prompts list
 MAX_WORDS: Final = 500  # characters of a description
 MAX_TITLE: Final = 200
 
@@ -196,7 +197,7 @@ def forget(owner: ContextOwner, label: str, *, erases_history: bool = False, by:
         _show(owner, by)
 
 
-def add_block(session_id: str, label: str, shape: Shape, *, by: ContextActor = CODE) -> None:
+def add_block(session_id: str, label: str, shape: Shape) -> None:
     """Add a block during a turn. A removed block is restored with its content.
 
     Errors: `BlockExists`, `SessionNotFound`.
@@ -210,10 +211,10 @@ def add_block(session_id: str, label: str, shape: Shape, *, by: ContextActor = C
         row.is_runtime, row.is_removed = True, False
         row.description, row.max_tokens = shape.description[:MAX_WORDS], shape.max_tokens
         row.save()
-        note_change(owner, block_subject(label), "add", after=row.content, by=by)
+        note_change(owner, block_subject(label), "add", after=row.content, by=CODE)
 
 
-def remove_block(session_id: str, label: str, *, by: ContextActor = CODE) -> None:
+def remove_block(session_id: str, label: str) -> None:
     """Remove a block from a session. Its content stays stored; its documents are unloaded."""
     owner = ContextOwner(session_id=session_id)
     with _holding(owner):
@@ -223,7 +224,7 @@ def remove_block(session_id: str, label: str, *, by: ContextActor = CODE) -> Non
         sessions = Session.objects.filter(pk=session_id)
         loaded = sessions.values_list("loaded_keys", flat=True).get()
         sessions.update(loaded_keys=[name for name in loaded if not name.startswith(f"{label}:")])
-        note_change(owner, block_subject(label), "remove", before=row.content, by=by)
+        note_change(owner, block_subject(label), "remove", before=row.content, by=CODE)
 
 
 def put_entry(
@@ -268,7 +269,7 @@ def list_entries(owner: ContextOwner, label: str, *, after_key: str = "", limit:
     return _entries(rows.order_by("key")[:limit])
 
 
-def entry_heads(holders: dict[str, ContextOwner], limit: int = 1000) -> dict[str, list[Entry]]:
+def entry_heads(holders: dict[str, ContextOwner]) -> dict[str, list[Entry]]:
     """Keys and descriptions of the entries of several blocks, without their content. One query.
 
     Shape: `holders` says for each label whose entries are meant.
@@ -280,7 +281,7 @@ def entry_heads(holders: dict[str, ContextOwner], limit: int = 1000) -> dict[str
     for label, owner in holders.items():
         wanted |= Q(**owner.row, label=label)
     rows = ContextEntry.objects.filter(wanted).order_by("label", "key")
-    for label, key, title, description in rows.values_list("label", "key", "title", "description")[:limit]:
+    for label, key, title, description in rows.values_list("label", "key", "title", "description")[:MAX_HEADS]:
         found[label].append(Entry(key=key, content="", title=title, description=description))
     return found
 

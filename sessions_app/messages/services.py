@@ -184,7 +184,6 @@ def append_messages(
     *,
     after: After = Leaf.ACTIVE,
     turn_id: str = "",
-    spill: Spill | None = None,
     shows: bool = True,
 ) -> list[str]:
     """Add messages to the tree as a chain, and make it the active path. Idempotent.
@@ -195,7 +194,7 @@ def append_messages(
     of an assistant it is replaced. **Errors:** `MessageNotFound` for an unknown `after`; `MessageInvalid`.
     """
     with transaction.atomic():
-        return append_here(session_id, messages, after=after, turn_id=turn_id, spill=spill, shows=shows)
+        return append_here(session_id, messages, after=after, turn_id=turn_id, shows=shows)
 
 
 def append_here(
@@ -204,11 +203,10 @@ def append_here(
     *,
     after: After = Leaf.ACTIVE,
     turn_id: str = "",
-    spill: Spill | None = None,
     shows: bool = True,
 ) -> list[str]:
     """Do the same inside the caller's transaction, which an error must undo. One new message costs four statements."""
-    prepared = [prepare(message, spill) for message in messages]
+    prepared = [prepare(message) for message in messages]
     writer = take_session(session_id)
     # A single one is mostly new, which its insert finds out by itself.
     known = writer.find(message["id"] for message in prepared) if len(prepared) > 1 else {}
@@ -238,7 +236,6 @@ def put_assistant(  # noqa: PLR0913 - one keyword for each thing a caller may de
     *,
     after: After,
     turn_id: str = "",
-    spill: Spill | None = None,
     usage: SessionUsage | None = None,
     model_name: str = "",
     find_after: Callable[[], After] | None = None,
@@ -249,7 +246,7 @@ def put_assistant(  # noqa: PLR0913 - one keyword for each thing a caller may de
     is never stored. `usage` is added to the session's in any case. `find_after` is asked for the place
     where `after` does not end the shown path. **Errors:** `MessageNotFound` for an unknown `after`; `MessageInvalid`.
     """
-    prepared = prepare(message, spill)
+    prepared = prepare(message)
     if prepared["role"] != MessageRole.ASSISTANT:
         raise MessageInvalid(
             Phrase("An assistant's message has the role 'assistant', not {role!r}.", role=prepared["role"])
@@ -281,11 +278,7 @@ def _insert_answer(writer: Writer, message: shapes.Message, after: After, turn_i
 
 
 def update_message(
-    session_id: str,
-    message_id: str,
-    change: Callable[[shapes.Message], shapes.Message | None],
-    *,
-    spill: Spill | None = None,
+    session_id: str, message_id: str, change: Callable[[shapes.Message], shapes.Message | None]
 ) -> shapes.Message | None:
     """Read, modify and write one message under a lock. Returns the stored message, `None` if unchanged.
 
@@ -299,7 +292,7 @@ def update_message(
         wanted = change(to_ui(row.message_id, row.role, load(dump(row.content))))
         if wanted is None:
             return None
-        prepared = prepare({**wanted, "id": row.message_id, "role": row.role}, spill)
+        prepared = prepare({**wanted, "id": row.message_id, "role": row.role})
         return prepared if _rewrite(writer, row, prepared) else None
 
 

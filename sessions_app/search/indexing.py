@@ -70,8 +70,9 @@ def fill_messages(
         after = ids[-1]
 
 
-def fill_entries(*, after: int = 0) -> Iterator[tuple[int, int]]:
+def fill_entries() -> Iterator[tuple[int, int]]:
     """Index all context entries again, batch by batch."""
+    after = 0
     while entries := list(ContextEntry.objects.filter(pk__gt=after).order_by("pk")[:BATCH]):
         after = entries[-1].pk
         index_entries(entries)

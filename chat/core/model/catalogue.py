@@ -48,16 +48,13 @@ class ModelFacts:
     inputs: tuple[Medium, ...] | None = None
 
 
-def find_fact(
-    name: str, read: Callable[[ModelFacts], Fact | None], table: "Mapping[str, ModelFacts] | None" = None
-) -> Fact | None:
+def find_fact(name: str, read: Callable[[ModelFacts], Fact | None]) -> Fact | None:
     """One fact of a model by the longest key that its name begins with and that says it; `None` when none does.
 
     Shape: `name` without its provider.
     """
-    facts = CATALOGUE if table is None else table
-    known = [key for key in facts if name.startswith(key) and read(facts[key]) is not None]
-    return read(facts[max(known, key=len)]) if known else None
+    known = [key for key, facts in CATALOGUE.items() if name.startswith(key) and read(facts) is not None]
+    return read(CATALOGUE[max(known, key=len)]) if known else None
 
 
 def _limits(context_tokens: int, output_tokens: int, input_tokens: int = 0) -> Limits:

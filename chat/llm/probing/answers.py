@@ -71,10 +71,10 @@ class Answer:
         return any(isinstance(event, Finish) and event.reason is FinishReason.LENGTH for event in self.events)
 
 
-def stored_answer(events: Iterable[ModelEvent], message_id: str = "m2") -> Message:
+def stored_answer(events: Iterable[ModelEvent]) -> Message:
     """The message that is stored of an answer, with a result for each call."""
-    fold = TurnState(message_id)
-    fold.apply(chunks.start(message_id))
+    fold = TurnState("m2")
+    fold.apply(chunks.start("m2"))
     fold.apply(chunks.start_step())
     checked = EventTranslator(
         fold,

@@ -160,9 +160,9 @@ def counted_of_cut(answer: Answer, words: int) -> int:
     return read if answer.error is None and 0 < read < words * _COUNTED_SHARE else 0
 
 
-def quoted(text: str, secrets: tuple[str, ...] = ()) -> str:
+def quoted(text: str) -> str:
     """Words of others, on one line, without anything like a credential."""
-    line = " ".join(redact_text(text, secrets=secrets).split())
+    line = " ".join(redact_text(text).split())
     return f"“{line[:QUOTED]}…”" if len(line) > QUOTED else f"“{line}”"
 
 

@@ -77,7 +77,6 @@ def facts_of(
     leaf_id: str | None,
     *,
     is_skipped: bool = False,
-    has_guard: bool = False,
 ) -> TurnFacts:
     """Facts about a turn whose answer hangs below this message. Needs its instance loaded."""
     return TurnFacts(
@@ -105,7 +104,6 @@ def facts_of(
         instance=turn.instance,
         spent=usage_of_turn(turn),
         is_skipped=is_skipped,
-        has_guard=has_guard,
         position=turn.position,
     )
 
