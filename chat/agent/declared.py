@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
-
 classes: dict[str, type[Any]] = {}
 
 
@@ -21,12 +19,12 @@ def kebab(name: str) -> str:
 def register(agent_class: type[Any]) -> None:
     """Serve a class under its route name. The same class again (a reload of its module) replaces itself.
 
-    Errors: `ImproperlyConfigured` when another class has the name; that one is served on.
+    Errors: `RuntimeError` when another class has the name; that one is served on.
     """
     name = agent_class.route_name()
     present = classes.get(name, agent_class)
     if _place(present) != _place(agent_class):
-        raise ImproperlyConfigured(
+        raise RuntimeError(
             f"Two agents claim the route name {name!r}: {_place(present)} and {_place(agent_class)}. "
             "Rename one of the classes."
         )

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
 
 from chat.agent.declared import kebab
 from chat.agent.registry import get_agent_class
@@ -67,7 +66,7 @@ def test_a_second_class_of_a_route_name_is_refused_and_the_first_is_served_on(wr
     (written / "first_desk.py").write_text(AGENTS.format(title="First"))
     (written / "second_desk.py").write_text(AGENTS.format(title="Second"))
     importlib.import_module("first_desk")
-    with pytest.raises(ImproperlyConfigured, match=r"first_desk\.ReloadedDesk and second_desk\.ReloadedDesk"):
+    with pytest.raises(RuntimeError, match=r"first_desk\.ReloadedDesk and second_desk\.ReloadedDesk"):
         importlib.import_module("second_desk")
     assert get_agent_class("reloaded-desk").title == "First"
 
@@ -75,5 +74,5 @@ def test_a_second_class_of_a_route_name_is_refused_and_the_first_is_served_on(wr
 def test_two_names_in_one_module_that_give_one_route_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chat.agent.declared.classes", {})
     type("DeskOfTwo", (Think,), {})
-    with pytest.raises(ImproperlyConfigured, match="claim the route name 'desk-of-two'"):
+    with pytest.raises(RuntimeError, match="claim the route name 'desk-of-two'"):
         type("desk_of_two", (Think,), {})
