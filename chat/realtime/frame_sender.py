@@ -267,11 +267,6 @@ class FrameSender:
         """Read the instance as it is now, and one turn of it besides."""
         return await db(snapshots.snapshot, self._key, self._user_id, turn_id=turn_id)
 
-    async def has_begun(self, turn: TurnRef) -> bool:
-        """Whether the turn had left the queue; true for a deleted turn."""
-        found = (await self.snapshot(turn_id=turn.turn_id)).named
-        return found is None or found.has_begun
-
 
 def _interrupted(memory: ResumeMemory, key: InstanceKey) -> tuple[str, TurnRef | None]:
     """The request whose answer was streamed to a client last, and its turn."""

@@ -155,9 +155,7 @@ class TurnFeed:
         if not is_own:
             await self.sender.cleared()
         await self.sender.actions(released)
-        for turn in turns:
-            has_begun = turn is current and await self.sender.has_begun(turn)
-            await self.sender.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
+        await _end_early(self.sender, turns, current)
 
     async def follow(self, turns: Sequence[TurnRef], *, last_position: int) -> None:
         """Switch to another session: send the terminal frames of the former one, the transcript, and enqueue its turns.
@@ -175,9 +173,7 @@ class TurnFeed:
         self.ended.discard(*kept)
         self.seen.add_up_to(last_position)
         await self.sender.actions(self._handshake.left(turn.request_id for turn in left))
-        for turn in left:
-            has_begun = turn is current and await self.sender.has_begun(turn)
-            await self.sender.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
+        await _end_early(self.sender, left, current)
         await self.sender.transcript()
         for turn in turns:
             self.enqueue(turn)
@@ -374,6 +370,14 @@ class _Opening:
         opened, self._opened, self._first = self._opened, None, None
         if opened is not None:
             await opened.aclose()
+
+
+async def _end_early(sender: FrameSender, turns: Sequence[TurnRef], current: TurnRef | None) -> None:
+    """End turns that this client gets no more of. The one that was being sent may have begun, a deleted one had."""
+    for turn in turns:
+        found = (await sender.snapshot(turn_id=turn.turn_id)).named if turn is current else turn
+        has_begun = turn is current and (found is None or found.has_begun)
+        await sender.done(turn, TurnStatus.ABORTED if has_begun else TurnStatus.SKIPPED)
 
 
 def _is_over(turn: TurnRef, ended: RecentSet[str]) -> Callable[[], Awaitable[bool]]:
