@@ -112,8 +112,9 @@ def test_only_the_first_problems_are_listed() -> None:
 
 
 def test_a_schema_for_many_values_says_the_same_of_each() -> None:
-    check = SchemaCheck(SCHEMA := {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+    schema: JSONObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    check = SchemaCheck(schema)
     for value in ({"n": 1}, {"n": "1"}, {}, {"n": 2}):
-        assert check.problems(value) == problems(value, SCHEMA)
+        assert check.problems(value) == problems(value, schema)
     with pytest.raises(SchemaInvalid):
         SchemaCheck({"type": "nothing"}).problems({})
