@@ -329,7 +329,6 @@ class TurnLoop:
         if config.model is not None:
             model = self._failover.choose(self.plan.resolve_model(config.model))
         messages = self._steps.corrected(context.messages if config.messages is None else config.messages)
-        is_cut = bool(seam.base) and config.messages is None and goes_on(messages)
         request = ModelRequest(
             system=context.system if config.system is None else config.system,
             messages=messages,
@@ -337,7 +336,7 @@ class TurnLoop:
             tool_choice=choice,
             settings=settings,
             continues=goes_on(messages),
-            cut_word=seam.tail if is_cut else None,
+            cut_word=seam.tail if seam.base and config.messages is None and goes_on(messages) else None,
             forms=self.plan.forms,
         )
         self._view.number, self._view.messages = context.step_number, request.messages

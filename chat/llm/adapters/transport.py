@@ -11,7 +11,7 @@ import functools
 import ssl
 import weakref
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -78,7 +78,7 @@ async def posted(
     The client's methods for it walk over the type of each message, and encode with Python's own encoder.
     """
     async with client_of(endpoint) as client:
-        response = await client.post(
+        posting: Awaitable[Any] = client.post(
             path,
             cast_to=httpx2.Response,
             content=encoded(body),
@@ -86,7 +86,7 @@ async def posted(
             stream=True,
             stream_cls=openai.AsyncStream[Any],
         )
-        assert isinstance(response, httpx2.Response)
+        response: httpx2.Response = await posting
         try:
             yield response
         finally:

@@ -132,7 +132,7 @@ async def assemble(
 
     Errors: `ModelError` when there is no model, `AgentCodeFailed` when the agent's own code raises.
     """
-    gathered = await build_model_input(agent, facts, answer=answer, guard=guard, forms=facts.forms)
+    gathered = replace(await build_model_input(agent, facts, answer=answer, guard=guard), forms=facts.forms)
     context = _turn_context(agent, facts, gathered, attempt)
     config = await ask_hook(agent, "before_turn", context) or TurnConfig()
     config = await with_extensions(agent, facts, config, context, guard, message_count=len(gathered.history))
@@ -161,9 +161,7 @@ async def assemble(
         titles=_titles(deferral.all, reader),
         clock=timezone.now,
         partial_output_shown=partial_output_shown,
-        requests=RequestRecorder(
-            position=facts.position, before=facts.last_request, sent=facts.sent_before, forms=facts.forms
-        ),
+        requests=_recorder(facts),
     )
     plan = _of_call(_declaring(plan, deferral), facts)
     return Assembled(
@@ -192,6 +190,13 @@ async def _limit(agent: Think, facts: TurnFacts, config: TurnConfig, overrides: 
         earlier=await db(earlier_steps, facts) if facts.goes_on_from else (),
         asks_last=agent.answers_at_step_limit and overrides.tool_choice in {"auto", "none"},
         text=agent.step_limit_text,
+    )
+
+
+def _recorder(facts: TurnFacts) -> RequestRecorder:
+    """The recorder of the turn's requests, which goes on from those of the turns before."""
+    return RequestRecorder(
+        position=facts.position, before=facts.last_request, sent=facts.sent_before, forms=facts.forms
     )
 
 

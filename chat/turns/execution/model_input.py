@@ -173,12 +173,10 @@ async def build_model_input(
     keeps_prompt: bool = True,
     answer: Message = NOTHING_SAID,
     guard: TurnGuard | None = None,
-    forms: KeptForms = NO_FORMS,
 ) -> ModelInput:
     """Ask the agent for the parts of a model call. Calls no model.
 
-    `answer`: what there is of it already. `forms`: of the place's history. `guard`: of a turn; it learns what the model
-    is going to read of others.
+    `answer`: what there is of it already. `guard`: of a turn; it learns what the model is going to read of others.
     Without `keeps_prompt` nothing is written: a prompt that a turn would keep is only shown. Errors: `ModelError`
     without a model, `AgentCodeFailed` when the agent's own code raises, `TurnConfigInvalid` for a policy that is none.
     """
@@ -214,7 +212,6 @@ async def build_model_input(
         choice=choice,
         model=model,
         history=history,
-        forms=forms,
         files=await files_in([*history, answer], agent.key.owner_id),
         policy=context_policy(agent.context_policy),
         compaction=policy_of(agent),
