@@ -158,12 +158,11 @@ async def assemble(
         send_reasoning=agent.send_reasoning if config.send_reasoning is None else config.send_reasoning,
         cost_of=price_calls(),
         context_size=_context_size,
-        titles=_titles(deferral.all, reader),
         clock=timezone.now,
         partial_output_shown=partial_output_shown,
         requests=_recorder(facts),
     )
-    plan = _of_call(_declaring(plan, deferral), facts)
+    plan = _of_call(_declaring(plan, deferral, reader), facts)
     return Assembled(
         agent=agent,
         guard=guard,
@@ -214,13 +213,14 @@ def _with_tools(
     return replace(overrides, toolset=toolset), deferral_of(agent, toolset, keep=keep), reader
 
 
-def _declaring(plan: TurnPlan, deferral: Deferral) -> TurnPlan:
+def _declaring(plan: TurnPlan, deferral: Deferral, reader: Tool | None) -> TurnPlan:
     """The plan with these tools."""
     return replace(
         plan,
         tools=tool_specs(deferral.declared),
         found=tool_specs(deferral.found),
         finders=tool_specs(deferral.finders),
+        titles=_titles(deferral.all, reader),
     )
 
 
