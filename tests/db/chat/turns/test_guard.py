@@ -93,10 +93,12 @@ async def test_a_denied_call_does_not_run(guarded_clerk: Guarded) -> None:
 @pytest.mark.parametrize("level", ["conversation", "owner", "class", "site"])
 async def test_no_rule_that_allows_opens_what_the_guard_asks(guarded_clerk: Guarded, level: str) -> None:
     await guarded_clerk.room.say(call("clock"))
-    owner = {"scope": (await guarded_clerk.instance()).pk} if level == "conversation" else {}
-    values = {"owner_id": guarded_clerk.room.key.owner_id} if level in {"conversation", "owner"} else {}
-    values |= {"agent": guarded_clerk.room.key.agent} if level == "class" else {}
-    await PermissionRule.objects.acreate(level=level, action="allow", key="*", **owner, **values)
+    room = guarded_clerk.room
+    scope = (await guarded_clerk.instance()).pk if level == "conversation" else ""
+    agent = room.key.agent if level == "class" else ""
+    owner_id = room.key.owner_id if level in {"conversation", "owner"} else None
+    rule = PermissionRule(level=level, action="allow", key="*", scope=scope, agent=agent, owner_id=owner_id)
+    await rule.asave(force_insert=True)
     await guarded_clerk.room.say(one_after_another(call("mail", name="offer"), call("transmit", to="Eve")))
     assert DONE == []
     assert await asked(guarded_clerk) == ["transmit"]

@@ -94,7 +94,7 @@ def staged(folder: Path, changes: Sequence[RepositoryChange]) -> dict[str, str]:
     letters = {f"/{field[3:]}": field[:2] for field in fields if field}
     found = {}
     for each in changes:
-        index, files = letters.get(each.path, "??")
+        index, files = tuple(letters.get(each.path, "??"))
         found[each.path] = "none" if index in " ?" else "all" if files == " " else "part"
     return found
 
