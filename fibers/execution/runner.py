@@ -69,7 +69,14 @@ def _next_claimable(fiber_id: str) -> str | None:
 async def _claim(fiber_id: str) -> FiberContext | None:
     """Claim a fiber and begin its function in one transaction. A function that cannot begin fails as it runs."""
     claiming = asyncio.ensure_future(db(_claim_and_begin, fiber_id))
-    await asyncio.wait({claiming})
+    try:
+        await asyncio.wait({claiming})
+    except asyncio.CancelledError:
+        await asyncio.wait({claiming})  # its transaction goes on in a thread
+        context = None if claiming.exception() else claiming.result()
+        if context is not None:  # our caller stops: nothing would run it before its lease has run out
+            await _settle(context, Settlement(event=FiberEvent.HAND_BACK, progress=context.progress, reason="shutdown"))
+        raise
     error = claiming.exception()
     if not isinstance(error, Exception):
         return claiming.result()

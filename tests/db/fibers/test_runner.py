@@ -1,6 +1,7 @@
 """Running fibers: what the row says afterwards."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -310,6 +311,33 @@ async def test_a_runner_that_is_cancelled_hands_its_fiber_back() -> None:
     await run
     fiber = await row(fiber_id)
     assert (fiber.status, fiber.reason, fiber.recoveries, fiber.retries) == ("pending", "shutdown", 0, 0)
+
+
+async def test_a_claim_that_a_stopped_worker_waits_for_is_handed_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its transaction goes on in a thread; nothing would run the fiber before its lease has run out."""
+
+    async def never(_ctx: FiberContext) -> None:
+        seen.append("ran")
+
+    fiber_id = await start(never)
+    claims, goes_on = asyncio.Event(), threading.Event()
+    loop, claim = asyncio.get_running_loop(), runner._claim_and_begin
+
+    def slow(claimed: str) -> Any:
+        context = claim(claimed)
+        loop.call_soon_threadsafe(claims.set)
+        assert goes_on.wait(15)
+        return context
+
+    monkeypatch.setattr(runner, "_claim_and_begin", slow)
+    task = asyncio.create_task(run_fiber(fiber_id))
+    await claims.wait()
+    task.cancel()
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    fiber = await row(fiber_id)
+    assert (fiber.status, fiber.reason, fiber.recoveries, seen) == ("pending", "shutdown", 0, [])
 
 
 async def test_a_heartbeat_beats_once_for_everything_that_runs(settings: Any) -> None:
