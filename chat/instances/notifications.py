@@ -172,6 +172,12 @@ class AuthorityChanged(TypedDict):
     type: Literal["authority.changed"]
 
 
+class ProjectsChanged(TypedDict):
+    """A project of the user's was made, changed or removed."""
+
+    type: Literal["projects.changed"]
+
+
 class PeopleChanged(TypedDict):
     """A member was added, has another role, or is none any more; with an author, that person has the conversation open.
 
@@ -217,6 +223,7 @@ Notification = (
     | ThreadsChanged
     | AuthorityChanged
     | PeopleChanged
+    | ProjectsChanged
     | ConversationDeleted
     | StreamChanged
 )
@@ -311,6 +318,11 @@ def notify_conversation(owner_id: Any, instance_id: str) -> None:
     """
     if owner_id is not None:
         notify_on_commit(list_group(owner_id), _line_changed(owner_id, instance_id))
+
+
+def notify_projects(owner_id: Any) -> None:
+    """Notify open lists that a project was made, changed or removed, after the present transaction."""
+    notify_on_commit(list_group(owner_id), {"type": "projects.changed"})
 
 
 def send_conversation(owner_id: Any, instance_id: str) -> None:

@@ -14,7 +14,7 @@ from chat.account_errors import ProjectNotFound
 from chat.agent.registry import is_served
 from chat.core.context.project_instructions import NO_PROJECT, ProjectContext
 from chat.errors import InputInvalid
-from chat.instances.notifications import notify_conversation
+from chat.instances.notifications import notify_conversation, notify_projects
 from chat.models import AgentInstance, Project
 from sessions_app.core.compaction.tokens import estimate_text
 from thinkproject.kernel.owner_lock import lock_owner
@@ -50,6 +50,7 @@ def add_project(user_id: Any, **values: str) -> Project:
     if Project.objects.filter(owner_id=user_id).count() >= MAX_PROJECTS:
         raise InputInvalid(Phrase("You have {limit} projects already. Delete one of them first.", limit=MAX_PROJECTS))
     row = _saved(Project(owner_id=user_id, **values))
+    notify_projects(user_id)
     return project_of(user_id, row.pk)
 
 
@@ -61,6 +62,7 @@ def change_project(user_id: Any, project_id: str, **changes: str) -> Project:
     for name, value in changes.items():
         setattr(row, name, value)
     _saved(row)
+    notify_projects(user_id)
     return project_of(user_id, row.pk)
 
 
@@ -73,6 +75,7 @@ def remove_project(user_id: Any, project_id: str) -> None:
     inside.update(project=None)
     forget_workspaces_of([row.pk])
     row.delete()
+    notify_projects(user_id)
     for instance_id, deleted_at in held:
         if deleted_at is None:
             notify_conversation(user_id, instance_id)

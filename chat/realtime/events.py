@@ -18,6 +18,7 @@ from chat.instances.notifications import (
     ModelChosen,
     Notification,
     PeopleChanged,
+    ProjectsChanged,
     RunChanged,
     SessionFailed,
     SessionPhaseChanged,
@@ -105,6 +106,10 @@ class InstanceEvents:
         connection = self._connection
         if event.get("owner") in {None, str(connection.user_id)} or event["instance_id"] in connection.shared:
             self._lines.note(event["instance_id"])
+
+    async def projects_changed(self, _event: ProjectsChanged) -> None:
+        """A project was made, changed or removed; only clients that show the list are in this group."""
+        await self._connection.send(extension_frames.projects_changed())
 
     async def turn_settled(self, event: TurnSettled) -> None:
         """A turn ended."""

@@ -218,10 +218,10 @@ def _note_unknown(names: Collection[str]) -> None:
     others = Fiber.objects.filter(status=FiberStatus.PENDING, available_at__lt=lying).exclude(name__in=names)
     others = others.exclude(name__in=served_lately().values("name"))
     # A resumed one keeps its reason: the attempt that follows reads it.
-    told = others.exclude(reason__in=(UNKNOWN_DURABLE, METHOD_MISSING, RESUMED))
-    for fiber_id, name in told.order_by("available_at").values_list("pk", "name")[:BATCH]:
+    unnamed = others.exclude(reason__in=(UNKNOWN_DURABLE, METHOD_MISSING, RESUMED))
+    for fiber_id, name in unnamed.order_by("available_at").values_list("pk", "name")[:BATCH]:
         reason = UNKNOWN_DURABLE if find_durable(name) is None else METHOD_MISSING
-        told.filter(pk=fiber_id).update(reason=reason)
+        unnamed.filter(pk=fiber_id).update(reason=reason)
 
 
 def _dispatch_unclaimed(names: Collection[str], run: Callable[[Sequence[str]], None] | None = None) -> int:

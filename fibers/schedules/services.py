@@ -208,7 +208,7 @@ def edit_schedule(schedule_id: str, timing: Timing | None = None, **columns: Any
             moved = not changed or _keep(schedule, changed)
         if moved:
             return _get(schedule_id)
-    raise ScheduleInvalid("The schedule was changed by somebody else. Look at it again.")
+    raise ScheduleInvalid("The schedule was changed elsewhere meanwhile. Look at it again.")
 
 
 def run_now(schedule_id: str) -> Fiber:

@@ -47,10 +47,14 @@ def test_conversations_are_grouped_moved_and_begun_in_a_project(
     plan = tmp_path / "plan.md"
     plan.write_text("Roses by the wall.")
     other = open_tab(page.url.removeprefix(tab.base_url), context=page.context)
+    elsewhere = open_tab(page.url.removeprefix(tab.base_url))  # another browser of the same person's
+    expect(elsewhere.page.locator(".project")).to_have_count(0)
     make_project(tab, "Garden", instructions="Metric units.", file=plan)
     garden = group(tab, "Garden")
     expect(garden.get_by_text("Nothing is in here yet.")).to_be_visible()
     group(other, "Garden").get_by_role("button", name="Garden", exact=True).click()
+    expect(group(elsewhere, "Garden")).to_be_visible()  # the first one that there is, without a reload
+    elsewhere.page.close()
 
     page.get_by_role("button", name="More for “Alpha”").click()
     page.get_by_role("menuitem", name="Move to project…").click()

@@ -39,7 +39,7 @@ def test_server_is_added_its_tools_are_accepted_and_used(tab: ChatPage, odd_addr
     expect(shown).to_contain_text("Say it again.")
     look(tab, "server-ready")
     check_both(tab)
-    expect(shown).to_contain_text("Nobody has looked at these tools yet.")
+    expect(shown).to_contain_text("These tools have not been looked at yet.")
     accept(shown)
     prefix = prefix_of_tools(tab)
     tab.write(f"call tool {prefix}_grow {{}}\nsay: {{result}}")

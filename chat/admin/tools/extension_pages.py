@@ -121,7 +121,7 @@ class ExtensionPages:
                     holder_of(row), row.name, author=_author(request), expected=expected, **given
                 )
             except ExtensionConflict as error:
-                form.add_error(None, _("Somebody else has changed this extension. Save again to replace it by yours."))
+                form.add_error(None, _("Another person has changed this extension. Save again to replace it by yours."))
                 posted["revision"] = str(error.data["revision"])
                 differences = _differences(pk, given)
             except ThinkError as error:

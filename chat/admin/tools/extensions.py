@@ -196,7 +196,7 @@ class ExtensionAdmin(PageAdmin):
         """Stop the selected ones: at their next call, also where they run now."""
         self._set(request, queryset, is_enabled=False)
 
-    @admin.action(description=_("Disable everywhere: whoever has the same source"), permissions=["manage"])
+    @admin.action(description=_("Disable everywhere the same source is"), permissions=["manage"])
     def disable_everywhere(self, request: HttpRequest, queryset: QuerySet[Extension]) -> None:
         """Disable their sources on the whole site, at once and for later."""
         done = 0

@@ -198,6 +198,11 @@ def conversation_changed(line: ConversationLine) -> str:
     return dump({"type": "think_conversation", **line.model_dump(by_alias=True)})
 
 
+def projects_changed() -> str:
+    """Notify that a project of the user's was made, changed or removed. The API has them. For clients of the list."""
+    return dump({"type": "think_projects"})
+
+
 # The model of a conversation
 
 

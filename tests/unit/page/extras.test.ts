@@ -173,7 +173,7 @@ Deno.test("the question about an extension has every permission in words, and th
     "Read all that the model reads",
     "Add “log” to what the model reads, and change it",
     "Change the settings of turns",
-    "Be told of the steps and calls of turns",
+    "Follow the steps and calls of turns",
   ]);
   same([source, "source" in rest, rest.name], ["({})", false, "x"]);
 });

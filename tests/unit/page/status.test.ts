@@ -29,14 +29,14 @@ const none = { entries: [] };
 const textOf = (more: Partial<StatusFields>, outbox: Parameters<typeof statusOf>[1] = none) =>
   statusOf(state(more), outbox, null, NOW)?.text ?? null;
 
-const streaming = (part: Part, more: Partial<TurnStream> = {}) => answering([part], { heardAt: NOW, ...more });
+const streaming = (part: Part, more: Partial<TurnStream> = {}) => answering([part], { lastSignAt: NOW, ...more });
 const text: Part = { type: "text", text: "", state: "streaming" };
 const call = (id: string, state: ToolState = "output-available"): ToolPart => ({
   type: "tool-read",
   toolCallId: id,
   state,
 });
-const waiting = (more: Partial<TurnStream> = {}) => Object.assign(new TurnStream("r"), { heardAt: NOW, ...more });
+const waiting = (more: Partial<TurnStream> = {}) => Object.assign(new TurnStream("r"), { lastSignAt: NOW, ...more });
 
 Deno.test("the status line speaks only when there is something to say", () => {
   same(textOf({}), null);
@@ -45,17 +45,17 @@ Deno.test("the status line speaks only when there is something to say", () => {
   same(textOf({ running: waiting() }), "Waiting for the model");
   same(textOf({ running: waiting(), isStopping: true }), "Stopping…");
   same(textOf({ running: streaming(text) }), null);
-  same(textOf({ running: streaming(call("c", "input-available"), { heardAt: 0 }) }), null);
+  same(textOf({ running: streaming(call("c", "input-available"), { lastSignAt: 0 }) }), null);
   same(textOf({}, { entries: [{ state: "accepted" }] }), "Waiting for the model");
   const place = { sessionId: "s", leafId: "l", isOther: true, isForeign: false };
   same(textOf({ place, running: waiting() }), null);
 });
 
 Deno.test("silence is told with its length", () => {
-  same(textOf({ running: streaming(text, { heardAt: NOW - 6_000 }) }), null);
-  same(textOf({ running: streaming(text, { heardAt: NOW - 20_900 }) }), "Nothing new for 20 s");
-  same(textOf({ running: streaming(text, { heardAt: NOW - 125_000 }) }), "Nothing new for 2 min 5 s");
-  same(textOf({ running: waiting({ heardAt: NOW - 12_000 }) }), "Waiting for the model, 12 s");
+  same(textOf({ running: streaming(text, { lastSignAt: NOW - 6_000 }) }), null);
+  same(textOf({ running: streaming(text, { lastSignAt: NOW - 20_900 }) }), "Nothing new for 20 s");
+  same(textOf({ running: streaming(text, { lastSignAt: NOW - 125_000 }) }), "Nothing new for 2 min 5 s");
+  same(textOf({ running: waiting({ lastSignAt: NOW - 12_000 }) }), "Waiting for the model, 12 s");
 });
 
 Deno.test("what is at work is named, and how long it has been", () => {
@@ -80,7 +80,7 @@ Deno.test("what is at work is named, and how long it has been", () => {
   const search = activity("tool", "search_orders", 8);
   same(textOf({ running: streaming(call("c", "input-available"), { activity: search }) }), null); // its line shows that
   const two = [call("c", "input-available"), call("d")];
-  same(textOf({ running: answering(two, { heardAt: NOW, activity: search }) }), null);
+  same(textOf({ running: answering(two, { lastSignAt: NOW, activity: search }) }), null);
   same(textOf({ running: streaming(call("c"), { activity: search }) }), "Waiting for the model"); // it is over
 });
 

@@ -97,7 +97,7 @@ def _hooks(hooks: Sequence[str]) -> Iterable[Phrase]:
     if "beforeTurn" in hooks:
         yield Phrase("Turns: changes their settings.")
     if any(hook != "beforeTurn" for hook in hooks):
-        yield Phrase("Turns: is told of their steps and calls.")
+        yield Phrase("Turns: follows their steps and calls.")
 
 
 def _few(names: Sequence[str]) -> str:

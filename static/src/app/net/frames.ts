@@ -104,6 +104,7 @@ export type ServerFrame =
   | { type: "cf_agent_chat_clear" }
   | { type: "cf_agent_mcp_servers" }
   | { type: "think_people" }
+  | { type: "think_projects" }
   | { type: "think_presence"; author: string; typing: boolean }
   | { type: "cf_agent_chat_recovering"; recovering?: boolean; id?: string }
   | { type: "cf_agent_session_error"; error?: string };

@@ -58,7 +58,7 @@ function hooks(given: unknown): string[] {
   const names = Array.isArray(given) ? given : [];
   const said: string[] = [];
   if (names.includes("beforeTurn")) said.push(t("extensions.may-change-turns"));
-  if (names.some((name) => name !== "beforeTurn")) said.push(t("extensions.may-hear-turns"));
+  if (names.some((name) => name !== "beforeTurn")) said.push(t("extensions.may-follow-turns"));
   return said;
 }
 

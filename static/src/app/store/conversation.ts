@@ -81,6 +81,8 @@ export class Conversation extends Transcript {
         return this.emit("presence", { author: frame.author, isTyping: frame.typing });
       case "think_people":
         return this.emit("people");
+      case "think_projects":
+        return this.emit("projects");
       case "think_conversation":
         return this.#onListed(frame);
       case "think_model_choice":

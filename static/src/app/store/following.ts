@@ -38,8 +38,9 @@ export class Following {
     events.on("moved", ({ how }) => how === "back" && this.#app.place.cameBack(conversation));
     events.on("switched", () => histories.refresh());
     events.on("joined", () => list.refreshSoon(800)); // what changed since the list was read reached no tab
-    events.on("presence", (sign) => people.heard(sign));
+    events.on("presence", (sign) => people.noticed(sign));
     events.on("people", () => people.read(conversation.instance.id));
+    events.on("projects", () => list.lookForProjects());
     events.on("listed", ({ id, ...change }) => {
       conversations.patch(id, change);
       if (change.waitingCount !== undefined) approvals.refreshSoon();

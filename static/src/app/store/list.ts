@@ -40,7 +40,7 @@ export class ConversationList extends Store {
   isLoading = false;
   /** Why the newest page could not be read; what is shown stays. */
   error: Error | null = null;
-  /** Another tab may have made the first project. */
+  /** There may be projects that are not known yet. */
   #looksForProjects = false;
   #cursor = "";
   #shown = { query: "", isArchive: false, parentId: "" };
@@ -61,14 +61,26 @@ export class ConversationList extends Store {
     this.projects = page.projects;
     this.inside = page.in_projects.map(fromInstance);
     this.#take(page, [], page.pinned);
-    const look = () => document.visibilityState === "visible" && this.refresh();
+    const look = () => document.visibilityState === "visible" && this.#look();
     setInterval(look, LOOK_MS);
     document.addEventListener("visibilitychange", look);
     addEventListener("storage", ({ key }) => {
-      if (key !== "think.projects") return;
-      this.#looksForProjects = true;
-      this.refreshSoon();
+      if (key === "think.projects") this.lookForProjects();
     });
+  }
+
+  /** A project was made, changed or removed elsewhere. */
+  lookForProjects(): void {
+    this.#looksForProjects = true;
+    this.refreshSoon();
+  }
+
+  /** Look again. Where no project is known and no line is open, another browser may have made the first one. */
+  async #look(): Promise<void> {
+    if (!this.#looksForProjects && !this.projects.length && this.isWhole) {
+      this.#looksForProjects = await this.#api.projects().then(({ length }) => length > 0, () => false);
+    }
+    await this.refresh();
   }
 
   find = (id: string): Instance | undefined =>

@@ -77,7 +77,7 @@ export class People extends Store {
   }
 
   /** Another person has the conversation open. */
-  heard({ author, isTyping }: { author: string; isTyping: boolean }): void {
+  noticed({ author, isTyping }: { author: string; isTyping: boolean }): void {
     const now = Date.now();
     this.#seen.set(author, { until: now + HERE_MS, typesUntil: isTyping ? now + TYPING_MS : 0 });
     this.changed();

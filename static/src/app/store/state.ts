@@ -31,6 +31,8 @@ export interface ConversationEvents {
   servers: undefined;
   /** A member was added, has another role, or is none any more. */
   people: undefined;
+  /** A project of the person's was made, changed or removed. */
+  projects: undefined;
   /** Another person has it open. */
   presence: { author: string; isTyping: boolean };
   session: SessionFrame;

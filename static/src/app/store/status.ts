@@ -132,7 +132,7 @@ function runningStatus(
   const again = running.retry && retryText(running.retry, now);
   if (again) return wait(again);
   const { activity, message } = running;
-  const silence = now - running.heardAt;
+  const silence = now - running.lastSignAt;
   const last = message?.parts.at(-1);
   if (activity?.insteadOf && !running.hasSpoken) return wait(activityText(activity, now)); // in mid-text as well
   if (last && isOpen(last)) {

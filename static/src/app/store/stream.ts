@@ -39,7 +39,7 @@ export class TurnStream {
   /** Whether something came since it was at work. */
   hasSpoken = false;
   /** When something last came. */
-  heardAt = Date.now();
+  lastSignAt = Date.now();
   isDone = false;
   wantsReplay = false;
   /** A page said that nothing runs although no end has come. */
@@ -70,7 +70,7 @@ export class TurnStream {
 
   /** Take one chunk. `openMessage(id)` gives the message to fold into when the stream names it. */
   take(chunk: Chunk, seq: number | undefined, openMessage: (id: string) => Message): Verdict {
-    this.heardAt = Date.now();
+    this.lastSignAt = Date.now();
     if (seq !== undefined && Number.isInteger(seq)) {
       if (seq <= this.lastSeq) return "old";
       if (seq > this.lastSeq + 1) return "gap";

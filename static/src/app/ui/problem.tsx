@@ -10,7 +10,7 @@ const LimitNote = lazy(async () => (await import("../later/views.ts")).LimitNote
 /** Nothing for an empty text. */
 export function Problem({ text }: { text: string | undefined }) {
   const { limits } = useApp();
-  const limit = follow(limits).of(text);
+  const limit = follow(limits).of(text ?? "");
   useEffect(() => limit && limits.close(limit), [limit]); // it is shown here
   if (!text) return null;
   return limit ? <LimitNote limit={limit} /> : <p class="is-error" role="alert">{text}</p>;

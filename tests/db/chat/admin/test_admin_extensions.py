@@ -107,7 +107,7 @@ def test_an_edit_of_a_version_that_is_not_the_present_one_changes_nothing(extens
         holder_of(extension), "walker", source=SOURCE.replace("one", "theirs"), author=theirs
     )
     page = client.post(url, data).content.decode()
-    assert "Somebody else has changed this extension." in page
+    assert "Another person has changed this extension." in page
     assert "/* theirs */" in page.split("<pre")[1]
     assert "/* mine */" in page.split("<textarea")[2]
     extension.refresh_from_db()

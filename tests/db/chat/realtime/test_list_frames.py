@@ -16,7 +16,7 @@ from chat.instances.rows import key_of
 from chat.members.services import add_member, remove_member
 from chat.models import AgentInstance, Role
 from chat.operations.removal import delete_instance
-from chat.people.projects import add_project, move_to_project, remove_project
+from chat.people.projects import add_project, change_project, move_to_project, remove_project
 from chat.testing import worker
 from chat.turns.admission.admit import TurnRequest, admit
 from chat.turns.admission.intake import Submit
@@ -41,6 +41,20 @@ async def frames_until(socket: Any, kind: str) -> list[JSONObject]:
     while not found or found[-1]["type"] != kind:
         found.append(json.loads((await socket.receive_output(timeout=30))["text"]))
     return found
+
+
+async def test_open_lists_learn_of_projects(alice: User, bob: User) -> None:
+    page, stranger = await opened(alice, "_list=1"), await opened(bob, "_list=1")
+    project = await db(partial(add_project, alice.pk, name="Garden"))
+    await frames_until(page, "think_projects")
+    await db(partial(change_project, alice.pk, project.pk, name="Balcony"))
+    await frames_until(page, "think_projects")
+    await db(remove_project, alice.pk, project.pk)
+    await frames_until(page, "think_projects")
+    await db(partial(add_project, bob.pk, name="Kitchen"))
+    assert [frame["type"] for frame in await frames_until(stranger, "think_projects")].count("think_projects") == 1
+    for socket in (page, stranger):
+        await socket.disconnect()
 
 
 async def test_open_lists_receive_a_title(alice: User, bob: User, talk: AgentInstance) -> None:

@@ -145,7 +145,7 @@ def test_a_person_reads_every_kind_of_permission_however_long_the_lists_are() ->
         "Turns: changes",
     ):
         assert words in asked
-    assert asked.endswith("Turns: is told of their steps and calls.")
+    assert asked.endswith("Turns: follows their steps and calls.")
 
 
 def test_a_question_about_what_cannot_be_loaded_says_so() -> None:
