@@ -74,7 +74,7 @@ def _tables(report: UsageReport, *, reads: bool) -> list[tuple[str, str, list[tu
     """Tables by their titles, with the name of what their first column counts."""
     turns = _("Turns")
     return [
-        (_("By kind"), _("Times"), _rows(report.by_kind, lambda row: _kind(row.key))),
+        (_("By kind"), _("Count"), _rows(report.by_kind, lambda row: _kind(row.key))),
         (_("By person"), turns, _rows(report.by_person, lambda row: linked("auth_user", row.key or None, row.label))),
         (_("By model"), turns, _rows(report.by_model, lambda row: row.key or _("No model"))),
         (_("By agent"), turns, _rows(report.by_agent, lambda row: agent_title(row.key))),

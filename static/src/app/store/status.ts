@@ -54,7 +54,6 @@ export type StatusFields = Pick<
 const HINTS: { readonly [code: string]: MessageKey } = {
   rate_limited: "status.hint-rate-limited",
   context_overflow: "status.hint-context-overflow",
-  conversation_deleted: "status.hint-conversation-deleted",
   model_auth: "status.hint-model-auth",
   model_not_configured: "status.hint-model-not-configured",
   model_rejected: "status.hint-model-rejected",
@@ -221,7 +220,7 @@ function failedStatus({ error, code = "" }: Failure, isReadOnly: boolean): Statu
   if (code === DELETED) again.label = t("status.answer-now");
   const other: StatusAction[] = OF_MODEL.has(code) ? [{ name: "otherModel", label: t("status.other-model") }] : [];
   const actions = isReadOnly ? [] : [again, ...other];
-  if (code === DELETED) return { kind: "ask", text: t(hint), actions };
+  if (code === DELETED) return { kind: "ask", text: t("status.hint-conversation-deleted"), actions };
   if (hint) return { kind: "error", text: t(hint), reason: error, actions };
   const text = error ? t("status.failed-because", { reason: error }) : t("status.failed");
   return { kind: "error", text, detail: t("status.failed-hint"), actions };
