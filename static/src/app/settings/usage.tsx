@@ -238,7 +238,7 @@ function Budgets({ api }: { api: WorkApi }) {
   if (!value?.length) return null;
   return (
     <>
-      <h4 id="usage-budgets">{t("usage.budgets")}</h4>
+      <h4 id="usage-budgets" class="usage-budgets">{t("usage.budgets")}</h4>
       <p class="muted">{t("usage.budgets-about")}</p>
       <ul class="usage-limits" aria-labelledby="usage-budgets">
         {value.map((view) => <Budget key={view.session_id} view={view} />)}
@@ -264,7 +264,7 @@ function Budget({ view }: { view: BudgetView }) {
           {text}
         </meter>
       )}
-      <span class="usage-limit-left">{t("usage.left", { left: money(view.left) })}</span>
+      {!isSpent && <span class="usage-limit-left">{t("usage.left", { left: money(view.left) })}</span>}
     </li>
   );
 }
