@@ -85,7 +85,7 @@ _NAMES: Final = (*_COUNTS, *_TOKENS, "cost")
 
 @dataclass(frozen=True, slots=True)
 class _Used:
-    """What is counted: turns, and what was asked of models beside them."""
+    """Turns and calls of models beside them: the rows that are counted."""
 
     turns: QuerySet[Turn]
     side_calls: QuerySet[SideCall]
