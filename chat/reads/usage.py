@@ -163,8 +163,9 @@ def _summed(rows: QuerySet[Any], **groups: Any) -> QuerySet[Any]:
         "failed_count": Count("pk", filter=~Q(error_code="")) if are_turns else Value(0),
         "side_call_count": Value(0) if are_turns else Count("pk"),
     }
-    sums = {f"{name}_sum": Coalesce(Sum(name), 0) for name in _TOKENS}
-    return rows.order_by().values(**groups).annotate(**counts, **sums, cost_sum=Coalesce(Sum("cost"), Decimal(0)))
+    sums = {f"{name}_sum": Coalesce(Sum(name), 0) for name in _TOKENS} | {"cost_sum": Coalesce(Sum("cost"), Decimal(0))}
+    found: QuerySet[Any] = rows.order_by().values(**groups).annotate(**counts, **sums)
+    return found
 
 
 def _figures(row: Mapping[str, Any]) -> Figures:

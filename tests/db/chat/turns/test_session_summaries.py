@@ -273,7 +273,7 @@ async def test_it_is_paid_and_ends_at_the_budget(make_room: MakeRoom, teller: Sm
     room = make_room("summarised")
     await room.say("usage: 0 0\nsay: hi")
     assert (await db(Session.objects.get)).cost == 3
-    assert await db(lambda: list(SideCall.objects.values_list("kind", "cost"))) == [("summary", 3)]
+    assert await db(lambda: list(SideCall.objects.values_list("kind", "cost"))) == [("summary", Decimal(3))]
     await db(set_budget, await session_of(room), Decimal(2))
     await ask_for_one(room)
     await run_until_idle(skip_delays=True)

@@ -196,7 +196,7 @@ async def test_a_title_is_paid(make_room: MakeRoom, namer: SmallModel, settings:
     assert turn.cost == 0
     assert (await db(Session.objects.get)).cost == 3
     counted = await db(SideCall.objects.get)
-    assert (counted.kind, counted.model_name, counted.cost) == ("title", "test/namer", 3)
+    assert (counted.kind, counted.model_name, counted.cost) == ("title", "test/namer", Decimal(3))
     assert await db(lambda: counted.instance) == await db(find_instance, room.key)
 
 
