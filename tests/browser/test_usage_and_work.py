@@ -31,6 +31,18 @@ def session_of(page: Page, instance_id: str) -> str:
     return str(answer.json()["session_id"])
 
 
+def see_budget(page: Page, planned: str) -> None:
+    """Set budgets on a conversation, and see what each leaves."""
+    call(page, "PUT", f"/sessions/{session_of(page, planned)}/budget", {"max_cost": "2"})
+    page.reload()
+    budget = page.locator(f"[data-budget={planned}]")
+    expect(budget).to_contain_text(re.compile(r"\$0\.0\d+ of \$2\.00.*\$2\.00 left"))
+    call(page, "PUT", f"/sessions/{session_of(page, planned)}/budget", {"max_cost": "0.0001"})
+    page.reload()
+    expect(budget).to_contain_text(re.compile(r"Used up: \$0\.0\d+ of \$0\.0001"))
+    expect(budget).not_to_contain_text("left")
+
+
 @pytest.mark.smoke
 def test_a_limit_is_said_in_words_and_the_message_goes_out_by_itself(tab: ChatPage) -> None:
     page = tab.page
@@ -132,14 +144,7 @@ def test_work_of_all_conversations_and_what_it_used(tab: ChatPage) -> None:
     expect(spent).to_contain_text("gpt-5")
     kinds = page.get_by_role("region", name="By kind")
     expect(kinds.get_by_role("row", name=re.compile("^Answers"))).to_contain_text("4")
-    call(page, "PUT", f"/sessions/{session_of(page, planned)}/budget", {"max_cost": "2"})
-    page.reload()
-    budget = page.locator(f"[data-budget={planned}]")
-    expect(budget).to_contain_text(re.compile(r"\$0\.0\d+ of \$2\.00.*\$2\.00 left"))
-    call(page, "PUT", f"/sessions/{session_of(page, planned)}/budget", {"max_cost": "0.0001"})
-    page.reload()
-    expect(budget).to_contain_text(re.compile(r"Used up: \$0\.0\d+ of \$0\.0001"))
-    expect(budget).not_to_contain_text("left")
+    see_budget(page, planned)
     expect(page.locator(".usage-total")).to_contain_text(re.compile(r"\$0\.0\d+ · 4 messages"))
     page.locator(".plot summary").click()
     expect(page.locator(".plot tbody tr")).to_have_count(7)
