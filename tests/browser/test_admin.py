@@ -163,6 +163,9 @@ def test_longer_languages_and_those_from_right_to_left(
         assert page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0, path
         assert page.locator(".results").evaluate_all("all => all.every((each) => each.scrollWidth <= each.clientWidth)")
         english[path] = page.evaluate(LABELS)
+    page = desk.open("/api/v1/docs")
+    assert page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0
+    expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
     assert {path: labels for path, labels in english.items() if labels} == {}
 
 

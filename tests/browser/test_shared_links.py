@@ -17,8 +17,8 @@ OpenTab = Callable[..., ChatPage]
 def profile(new_context: Callable[..., BrowserContext], live_product: LiveProduct) -> Callable[..., BrowserContext]:
     """Make a browser profile of a stranger, or of a further person who has signed in."""
 
-    def make(*, signs_in: bool = False) -> BrowserContext:
-        context = new_context()
+    def make(*, signs_in: bool = False, **options: str) -> BrowserContext:
+        context = new_context(**options)
         context.clear_cookies()
         if signs_in:
             context.add_cookies(live_product.sign_in())  # type: ignore[arg-type]  # as `new_context` does
@@ -57,6 +57,10 @@ def test_a_link_is_made_read_continued_and_taken_back(
     expect(stranger.page.get_by_role("link", name="Sign in to continue in your own")).to_be_visible()
     check(stranger.page)
     look(stranger, "shared-page")
+    abroad = open_tab(path, profile(locale="ar"))
+    expect(abroad.page.locator("html")).to_have_attribute("dir", "rtl")
+    expect(abroad.page.get_by_role("link", name="سجّل الدخول للمتابعة في محادثتك")).to_be_visible()
+    abroad.page.close()
 
     his = open_tab(path, profile(signs_in=True))
     his.page.get_by_role("button", name="Continue in your own").click()

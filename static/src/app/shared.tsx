@@ -4,6 +4,7 @@
 import "@preact/signals"; // views follow what they read
 import { render } from "preact";
 import { pending, watchState } from "./lib/busy.ts";
+import { loadLaterTranslations, loadTranslations } from "./lib/translations.ts";
 import "./messages/later.ts"; // before any of the views
 import { App } from "./store/app.ts";
 import { readBoot, type SharedLink } from "./store/boot.ts";
@@ -11,10 +12,12 @@ import { showShared } from "./store/shared.ts";
 import { AppContext } from "./ui/context.ts";
 import { SharedView } from "./ui/shared_view.tsx";
 
-function start(): void {
+async function start(): Promise<void> {
   const boot = readBoot();
   const link: SharedLink | undefined = boot?.shared;
   if (!boot || !link) return;
+  await loadTranslations();
+  await loadLaterTranslations(); // a link shows what the chat page opens later
   const app = new App(boot, async () => (await import("./later/dialogs.ts")).dialogs);
   showShared(app);
   const root = document.getElementById("app")!;
