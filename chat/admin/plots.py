@@ -13,6 +13,8 @@ WIDTH: Final = 640
 HEIGHT: Final = 130
 FOOT: Final = 18
 HEAD: Final = 16
+NAME: Final = 64
+"""What the name of a time takes: the last one ends with the drawing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,9 @@ def plot(label: str, time: str, bars: Sequence[Bar]) -> SafeString:
     every = -(-len(bars) // 8)
     shapes = [_bar(bar, number * step, step, top) for number, bar in enumerate(bars)]
     marks = [
-        (f"{number * step + 2:.1f}", HEIGHT - 4, bar.name) for number, bar in enumerate(bars) if not number % every
+        (f"{min(number * step + 2, WIDTH - NAME):.1f}", HEIGHT - 4, bar.name)
+        for number, bar in enumerate(bars)
+        if not number % every
     ]
     names = format_html_join("", '<text x="{}" y="{}">{}</text>', marks)
     base = HEIGHT - FOOT
