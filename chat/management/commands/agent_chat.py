@@ -20,6 +20,7 @@ from chat.instances.addresses import is_root_name
 from chat.instances.notifications import group_of
 from chat.instances.rows import ensure_instance
 from chat.instances.waiting import wait_until
+from chat.llm.adapters.transport import close_clients
 from chat.management.inline import agent_name, alone, quiet
 from chat.management.questions import ANSWERS, TerminalQuestions
 from chat.management.terminal import BOLD, RESET, Screen
@@ -77,6 +78,7 @@ class Command(BaseCommand):
             if options["verbosity"] < 2:
                 stack.enter_context(quiet())
             runner = stack.enter_context(asyncio.Runner())
+            stack.callback(lambda: runner.run(close_clients()))  # those of answers that were written here
             Talk(key, screen, runner, is_inline=options["inline"]).run()
 
 
