@@ -156,7 +156,7 @@ _SHIFT = """() => {
 }"""
 _LOADED = "() => performance.getEntriesByType('resource').map(({ name }) => name)"
 _QUIET = """() => new Promise((resolve) => {
-    const isThere = () => performance.getEntriesByType("resource").some(({ name }) => name.includes("/later."));
+    const isThere = () => performance.getEntriesByType("resource").some(({ name }) => name.includes("/views."));
     const look = () => isThere() ? resolve() : setTimeout(look, 50);
     look();
 })"""
