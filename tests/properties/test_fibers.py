@@ -104,7 +104,7 @@ def test_from_pending_any_sequence_of_events_stays_within_the_table(events: list
             assert (status, event) not in MOVES
             continue
         if status in TERMINAL:
-            assert event in {FiberEvent.REQUEUE, *RESOLUTIONS}
+            assert event in {FiberEvent.REQUEUE, FiberEvent.REOPEN, *RESOLUTIONS}
         status = after
 
 

@@ -284,14 +284,18 @@ async def test_a_script_may_replace_a_file_by_a_directory(workspace: MemoryWorks
     assert await workspace.readlink("/l") == "/a"
 
 
+SLOW = "awk 'BEGIN { for (i = 0; i < 9000; i++) x += i }'"
+"""A round of a loop that computes. Empty ones reach the bound of rounds within a second."""
+
+
 @pytest.mark.parametrize(
     "waiting",
     [
         "sleep 30",
-        "while :; do :; done",
+        f"while :; do {SLOW}; done",
         "while true; do echo x > /f; done",
         "sleep 30 | cat",
-        "f() { while :; do :; done; }; f",
+        f"f() {{ while :; do {SLOW}; done; }}; f",
     ],
 )
 async def test_what_was_printed_before_a_timeout_is_in_the_result(bash: Shell, waiting: str) -> None:
