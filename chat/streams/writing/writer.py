@@ -66,6 +66,7 @@ class StreamWriter:
         self.start_offset = 0
         self.step_offset = 0
         self.epoch = ""
+        self._former: tuple[int, tuple[str, ...]] = (0, ())  # up to where the database has them, and the others
         self._fence = fence
         self._is_new = is_new
         self._on_progress = on_progress
@@ -90,6 +91,7 @@ class StreamWriter:
         opened = await self._open(floor)
         self.epoch = opened.epoch
         self._backlog.begin(floor, opened.tail)
+        self._former = (floor, opened.tail)
         self.start_offset = self.step_offset = opened.next_offset
         if opened.tail:
             self._committer.arm(self._cold_seconds)
@@ -101,6 +103,12 @@ class StreamWriter:
         await _to_the_end(self._close())
         if error is None:
             self._raise_failure()
+
+    async def former_records(self) -> list[str]:
+        """The texts of all records of earlier writers, even if the hot log was lost since this one took the stream."""
+        floor, tail = self._former
+        stored = await db(database_log.cold_records, self.stream, 0, floor) if floor else []
+        return [*(record.text for record in stored), *tail]
 
     @property
     def next_offset(self) -> int:

@@ -13,7 +13,7 @@ from chat.core.loop.turn_state import TurnState
 from chat.core.wire.chunks import Chunk, is_shown
 from chat.errors import AgentNotFound, StreamStalled
 from chat.models import Turn
-from chat.streams.reader import read
+from chat.streams.writing.writer import StreamWriter
 from chat.turns.execution.begin import read_history
 from chat.turns.execution.finish import note_retry
 from chat.turns.execution.turn_facts import TurnFacts
@@ -39,12 +39,12 @@ class ResumePoint:
     partial_parts: tuple[Part, ...] = ()
 
 
-async def load_resume_point(context: FiberContext, turn_id: str, assistant_id: str) -> ResumePoint:
-    """Fold what former attempts logged. Call it once the writer has the stream, so that nothing is added meanwhile."""
+async def load_resume_point(context: FiberContext, writer: StreamWriter, assistant_id: str) -> ResumePoint:
+    """Fold what former attempts logged. The writer has the stream, so that nothing is added meanwhile."""
     fold = TurnState(assistant_id)
     if context.attempt <= 1:
         return ResumePoint(fold=fold)
-    chunks: list[Chunk] = [load(record.text) for record in await read(turn_id, 0)]
+    chunks: list[Chunk] = [load(text) for text in await writer.former_records()]
     for chunk in chunks:
         fold.apply(chunk)
     settled = _settled_offset(context)

@@ -127,7 +127,7 @@ class TurnRun:
             is_new=self._context.attempt == 1,
             on_progress=self._context.advance,
         ) as writer:
-            self._standing = await load_resume_point(self._context, self._turn_id, self._facts.assistant_id)
+            self._standing = await load_resume_point(self._context, writer, self._facts.assistant_id)
             return _settle_as(await self._attempt(writer))
 
     async def _begin_turn(self) -> TurnFacts:

@@ -16,7 +16,7 @@ from chat.instances.notifications import group_of, send_conversation, send_notif
 from chat.instances.rows import key_of
 from chat.instances.runs import note_turn_end, stop_runs_of
 from chat.models import Turn
-from chat.streams.reader import close_stream, read
+from chat.streams.reader import close_stream
 from chat.streams.writing.writer import StreamWriter
 from chat.turns.admission.oversized import fit_answer
 from chat.turns.background.costs import write_costs
@@ -60,8 +60,8 @@ async def seal_turn(context: FiberContext, find_agent: FindAgent) -> None:
         agent = find_agent(facts.key)
         async with StreamWriter(turn_id, fence=int(context.payload["fence"]), ctx_fenced=context.fenced) as writer:
             fold = TurnState(turn.assistant_id)
-            for record in await read(turn_id, 0):
-                fold.apply(load(record.text))
+            for text in await writer.former_records():
+                fold.apply(load(text))
             for chunk in recorded_outputs(fold, records):
                 writer.write(chunk)
             cut = await db(close_cut, context, turn_id)

@@ -17,7 +17,7 @@ from chat.streams.reader import read
 from chat.streams.records import Record
 from chat.streams.writing import writer
 from fibers.errors import LeaseLost
-from tests.db.chat.streams.support import FlakyLog, eventually, make_writer, part, records, wipe
+from tests.db.chat.streams.support import FlakyLog, eventually, make_writer, part, records, texts, wipe
 from tests.stream_consistency import inconsistencies
 from thinkproject.kernel.aio import db
 
@@ -159,6 +159,27 @@ async def test_a_takeover_goes_on_after_the_last_readable_record(log: StreamLog,
         second.write(part(5))
     assert await read(stream, log=log) == records(6)
     assert await stored(stream) == records(6)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_a_takeover_knows_what_came_before_though_the_hot_log_is_lost(
+    log: StreamLog, stream: str, is_lost: bool
+) -> None:
+    first = make_writer(stream, log)
+    await first.__aenter__()
+    for number in range(4):
+        first.write(part(number))
+        if number == 1:
+            await first.flush_cold()
+    await first.flush()  # and dies here
+    async with make_writer(stream, log, fence=2) as second:
+        if is_lost:
+            await wipe(log)
+        assert await second.former_records() == texts(4)
+        second.write(part(4))
+    assert await stored(stream) == records(5)
+    async with make_writer(stream, log, fence=3) as third:
+        assert await third.former_records() == texts(5)
 
 
 async def test_an_emptied_log_gets_back_what_the_database_lacks(log: StreamLog, stream: str) -> None:

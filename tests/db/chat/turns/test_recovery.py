@@ -13,6 +13,7 @@ from chat.core.model.language_model import ModelEvent, ModelRequest
 from chat.llm.scripted import ScriptedModel
 from chat.models import Turn
 from chat.reads.snapshots import is_final
+from chat.streams.logs.log import get_log
 from chat.streams.reader import read
 from chat.streams.writing import writer
 from chat.testing import worker
@@ -22,6 +23,7 @@ from chat.turns.state.status import TurnStatus
 from fibers.execution import recovery
 from fibers.testing import claim_for_test, crash_after, expire_lease, run_until_idle
 from sessions_app.core.messages.shapes import Message
+from tests.db.chat.streams.support import wipe
 from tests.db.chat.turns.agents.everyday import CALLS, MODELS, SEEN
 from thinkproject.kernel.aio import db
 from thinkproject.kernel.jsonvalue import JSONObject, load
@@ -105,6 +107,27 @@ async def test_a_crash_in_mid_answer_loses_and_doubles_no_text(make_room: MakeRo
     _check_seams(parts, deaths)
     kinds = [load(record.text)["type"] for record in await read(turn.pk, 0)]
     assert (kinds.count("start"), kinds.count("finish"), kinds.count("text-start")) == (1, 1, 1)
+
+
+async def test_a_hot_log_that_is_lost_in_a_takeover_loses_and_doubles_no_text(
+    make_room: MakeRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = await undisturbed(make_room, "stream 12 words")
+    enter = writer.StreamWriter.__aenter__
+
+    async def enter_and_lose(self: writer.StreamWriter) -> writer.StreamWriter:
+        entered = await enter(self)
+        await wipe(get_log())
+        return entered
+
+    monkeypatch.setattr(writer.StreamWriter, "__aenter__", enter_and_lose)
+    room = make_room()
+    with mortal(room, 4):
+        turn = await room.say("stream 12 words")
+    assert status_of(turn) == "completed"
+    parts = plain((await room.transcript())[-1])
+    assert [part for part in parts if part["type"] != "data-think-resumed"] == expected
+    _check_seams(parts, (4,))
 
 
 def _check_seams(parts: list[JSONObject], deaths: tuple[int, ...]) -> None:
