@@ -156,7 +156,7 @@ def test_the_command_on_the_sign_in_page_runs(db: None, settings: Any, tmp_path:
     page = html.unescape(
         Client().get("/sign-in/", headers={"host": "127.0.0.1:8765"}, SERVER_PORT="8765").content.decode()
     )
-    [command] = re.findall(r"<code>([^<]*sign_in_link[^<]*)</code>", page)
+    [command] = re.findall(r"<code[^>]*>([^<]*sign_in_link[^<]*)</code>", page)
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith(("THINK_", "DJANGO", "DATABASE"))
     }
