@@ -52,7 +52,7 @@ class AttachedInline(ReadOnlyInline):
 class WorkspaceAdmin(ActionAdmin):
     """Workspaces, lately changed ones first."""
 
-    list_display = ("title", "owner", "name", "files", "size", "changed")
+    list_display = ("used_by", "owner", "name", "files", "size", "changed")
     list_filter = ("modified_at",)
     list_select_related = ("owner",)
     search_fields = ("=id", "=attachments__scope", "=name", f"=owner__{get_user_model().USERNAME_FIELD}")
@@ -60,7 +60,7 @@ class WorkspaceAdmin(ActionAdmin):
     ordering = ("-modified_at", "pk")
     inlines = (AttachedInline,)
     fieldsets = (
-        (None, {"fields": ("title", "owner", "name", "files", "directory_count", "size", "in_storage", "changed")}),
+        (None, {"fields": ("used_by", "owner", "name", "files", "directory_count", "size", "in_storage", "changed")}),
         (_("Ids"), {"classes": ("collapse",), "fields": ("id", "version", "created_at")}),
     )
 
@@ -70,7 +70,7 @@ class WorkspaceAdmin(ActionAdmin):
         return with_conversation(super().get_queryset(request).filter(root=""), "pk")
 
     @admin.display(description=_("used by"))
-    def title(self, row: Any) -> str:
+    def used_by(self, row: Any) -> str:
         """The title of the conversation that used it first."""
         others = row.use_count - 1
         note = ngettext("and %(count)d other", "and %(count)d others", others) % {"count": others} if others > 0 else ""

@@ -42,7 +42,7 @@ def changes(room: str) -> list[list[Any]]:
 def calls(room: str) -> list[list[Any]]:
     """The calls of a conversation: tool, attempt, output."""
     turns = Turn.objects.filter(instance__name=room).values("pk")
-    rows = ToolCallRecord.objects.filter(turn_id__in=turns).order_by("pk")
+    rows = ToolCallRecord.objects.filter(turn_id__in=turns).order_by("created_at", "pk")
     return [[row.tool_name, row.attempt, row.output] for row in rows]
 
 

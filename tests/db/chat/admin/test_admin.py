@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.admin import site
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
 from django.db import connection
@@ -183,3 +184,17 @@ def test_turns_are_filtered_by_the_words_of_their_rows(
         if quote(turn.pk) in viewer_client.get(f"/admin/think_chat/turn/?status={each}").content.decode()
     }
     assert found == {word}
+
+
+def test_no_column_bears_the_name_of_a_field() -> None:
+    """The admin would show the field, and never ask the column."""
+    shadowed = [
+        f"{model.__name__}.{name}"
+        for model, shown in site._registry.items()
+        for name in shown.list_display
+        if isinstance(name, str)
+        and name in {field.name for field in model._meta.concrete_fields}
+        and any(name in vars(each) for each in type(shown).__mro__)
+    ]
+    assert site._registry
+    assert shadowed == []
