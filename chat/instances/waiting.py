@@ -68,6 +68,13 @@ async def notifications(group: str) -> AsyncIterator[asyncio.Event]:
         listener.is_over.set()
 
 
+async def leave_all() -> None:
+    """Wait until those who listened on the running loop have left their groups: before the loop ends."""
+    mine = {task for task in _listening if task.get_loop() is asyncio.get_running_loop()}
+    if mine:
+        await asyncio.wait(mine, timeout=_LAYER_SECONDS)
+
+
 _listening: set[asyncio.Task[None]] = set()
 
 

@@ -19,7 +19,7 @@ from chat.instance.handle import AgentHandle, ChatResult, TypedMessage
 from chat.instances.addresses import is_root_name
 from chat.instances.notifications import group_of
 from chat.instances.rows import ensure_instance
-from chat.instances.waiting import wait_until
+from chat.instances.waiting import leave_all, wait_until
 from chat.llm.adapters.transport import close_clients
 from chat.management.inline import agent_name, alone, quiet
 from chat.management.questions import ANSWERS, TerminalQuestions
@@ -78,8 +78,14 @@ class Command(BaseCommand):
             if options["verbosity"] < 2:
                 stack.enter_context(quiet())
             runner = stack.enter_context(asyncio.Runner())
-            stack.callback(lambda: runner.run(close_clients()))  # those of answers that were written here
+            stack.callback(lambda: runner.run(_close()))
             Talk(key, screen, runner, is_inline=options["inline"]).run()
+
+
+async def _close() -> None:
+    """Leave the channel layer, and close the connections of answers that were written here."""
+    await leave_all()
+    await close_clients()
 
 
 class Talk:
