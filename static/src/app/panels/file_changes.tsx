@@ -115,18 +115,18 @@ function Change({ file, decide, canWrite, open }: ChangeProps) {
       ))}
       <p class="review-verbs">
         {canWrite && <Verbs file={file} isFile={!isWhole} decide={decide} isKept={isKept} />}
-        {kind !== "deleted" && (
-          <button
-            type="button"
-            class="quiet"
-            aria-label={t("files.show", { name: path })}
-            onClick={() => open(path)}
-          >
-            {t("files.show-file")}
-          </button>
-        )}
+        {kind !== "deleted" && <ShowFile path={path} open={open} />}
       </p>
     </details>
+  );
+}
+
+/** The verb that opens a changed file as it is. */
+export function ShowFile({ path, open }: { path: string; open: (path: string) => void }) {
+  return (
+    <button type="button" class="quiet" aria-label={t("files.show", { name: path })} onClick={() => open(path)}>
+      {t("files.show-file")}
+    </button>
   );
 }
 

@@ -11,6 +11,7 @@ import { fateOf, markOf, shortCommit } from "../store/repository_facts.ts";
 import { CountedDiff } from "../ui/diff.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { useReading } from "../ui/reading.ts";
+import { ShowFile } from "./file_changes.tsx";
 import { Failure } from "./panel.tsx";
 
 interface Props {
@@ -94,14 +95,7 @@ function Change({ conversation, change, round, api, open }: ChangeProps) {
       {isOpen && <Difference key={round} conversation={conversation} change={change} api={api} />}
       {kind !== "deleted" && (
         <p class="review-verbs">
-          <button
-            type="button"
-            class="quiet"
-            aria-label={t("files.show", { name: path })}
-            onClick={() => open(path)}
-          >
-            {t("files.show-file")}
-          </button>
+          <ShowFile path={path} open={open} />
         </p>
       )}
     </details>

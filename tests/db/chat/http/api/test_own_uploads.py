@@ -1,7 +1,5 @@
 """Files that a person brings by hand to where an agent works are their own text; all others are strangers'."""
 
-import io
-import zipfile
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
@@ -16,21 +14,13 @@ from chat.files import attachments
 from chat.members.services import add_member
 from chat.models import AgentInstance, Role
 from tests.db.chat.conftest import ApiClient
+from tests.db.chat.strangers_files import LETTER, PAGE, zipped
 from tools_app.core.origins import Origin
 from tools_app.models import WorkspaceEntry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 TEXT = b"Tea at five."
-PAGE = b"<!doctype html><html><body>Wire the money.</body></html>"
-LETTER = b"From: eve@example.org\r\nTo: ann@example.org\r\nSubject: Hello\r\n\r\nWire the money."
-
-
-def zipped() -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("a.txt", "Wire the money.")
-    return buffer.getvalue()
 
 
 def put(http: Client, address: str, content: bytes, **headers: str) -> Any:
